@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         names_of as names_of,
         no_longer as no_longer,
     )
+    from operator_runtime.owned.ensure_object import Keeper as Keeper
     from operator_runtime.owned.ensure_rules import (
         Change as Change,
         EnsureResult as EnsureResult,
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
         Stage as Stage,
         Waiting as Waiting,
     )
-    from operator_runtime.owned.keeper import Keeper as Keeper
     from operator_runtime.owned.owners import Owners as Owners
     from operator_runtime.owned.per_key_state import KeyedState as KeyedState, KeyedStates as KeyedStates
     from operator_runtime.owned.refusals import Refused as Refused

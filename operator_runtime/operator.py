@@ -40,8 +40,8 @@ from operator_runtime.from_settings import (
 )
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
+from operator_runtime.owned.ensure_object import Keeper
 from operator_runtime.owned.ensure_rules import Change, Ownable, Rules, record_changes, rules_for_bodies
-from operator_runtime.owned.keeper import Keeper
 from operator_runtime.owned.owners import Owner, Owners, delayed, guarded
 from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from operator_runtime.diagnostics.reminder import FIRST_PAUSE_S
+from operator_runtime.diagnostics.report_pace import FIRST_PAUSE_S
 from operator_runtime.testing.waiting import DEADLINE_S
 
 PROJECT = Path(__file__).parents[1]

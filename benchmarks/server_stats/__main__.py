@@ -25,7 +25,7 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.metric_families import PATH, server_families
 from memcached_operator.servers.polling import Poller
-from memcached_operator.servers.stats_cache import StatsCache, Verdict
+from memcached_operator.servers.stats_cache import AnswerVerdict, StatsCache
 from operator_runtime import Channel, Metrics, ObjectKey, Store
 from operator_runtime.serving.scrape import Scrapes
 
@@ -94,7 +94,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     poller.stop()
     await running
     grown = _resident() - before
-    silent = sum(each.verdict is not Verdict.ANSWERING for each in stats_cache.read(pods))
+    silent = sum(each.verdict is not AnswerVerdict.ANSWERING for each in stats_cache.read(pods))
     metrics = Metrics()
     metrics.add(lambda: server_families(caches.pods.values(), stats_cache.of))
     scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), make_mocked_request("GET", PATH)

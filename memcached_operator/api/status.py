@@ -109,7 +109,7 @@ class HandoverStep(StrEnum):
     COMPLETE = "Complete"
 
 
-class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
+class HandoverStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """Progress of the last change of the list with a hand-over."""
 
     step: Annotated[
@@ -263,7 +263,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         ),
     ] = None
     handover: Annotated[
-        Handover | None,
+        HandoverStatus | None,
         Meta(description="The hand-over between servers, if spec.handover is set and the list is complete."),
     ] = None
     pendingWrites: Annotated[

@@ -262,7 +262,7 @@ class Model(BaseModel):
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
-class Service(Model):
+class ClientService(Model):
     """The Service by which clients find the servers. It has the name of the Memcached."""
 
     example = '{"type": "Headless"}'
@@ -579,7 +579,7 @@ class Spec(Model):
         "changes with its pod. When the value changes, new servers are created beside the old ones, which are deleted "
         "once clients have had spec.drainPeriodSeconds to move.",
     )
-    service: Annotated[Service, OF_NO_SERVER] = Service()
+    service: Annotated[ClientService, OF_NO_SERVER] = ClientService()
     disruptionBudget: Annotated[DisruptionBudget | None, OF_NO_SERVER] = Field(
         default=None,
         description="How many servers can be unavailable at a time when nodes are drained. If omitted, it is 1 server, "

@@ -20,7 +20,7 @@ from memcached_operator.about import PROGRAM
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import crd_differences, installing
-from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
+from memcached_operator.check.findings import Finding, Verdict, all_ok, as_text, findings_json
 from memcached_operator.check.required_permissions import (
     RequiredPermission,
     Scope,
@@ -75,7 +75,7 @@ def run(options: CheckOptions) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     if options.output == "json":
-        text = as_json(findings)
+        text = findings_json(findings)
     else:
         text = as_text(findings, coloured=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
     try:
@@ -189,7 +189,7 @@ class _Checks:
                 "try again in some seconds",
             )
         if differing := tuple(found):
-            return crd_differences.differing(differing, watched)
+            return crd_differences.differing_fields(differing, watched)
         return Finding(
             "crd",
             Verdict.OK,

@@ -50,13 +50,13 @@ def judge_definition(live: Json, expected: Json, watched: tuple[str, ...]) -> Fi
             why = condition.get("message") or condition.get("reason") or "no reason is reported yet"
             remedy = f"kubectl describe crd {NAME}; another definition may use the same names"
             return Finding("crd", Verdict.WRONG, f"{NAME} is not served ({needed}): {why}", remedy)
-    found = tuple(differences(live.get("spec") or {}, expected["spec"]))
+    found = tuple(crd_differences(live.get("spec") or {}, expected["spec"]))
     if found:
-        return differing(found, watched)
+        return differing_fields(found, watched)
     return Finding("crd", Verdict.OK, f"{NAME} is established and equal to this release's")
 
 
-def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
+def differing_fields(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
     """Report that the definition is served, and differs in these points."""
     return Finding(
         "crd",
@@ -67,7 +67,7 @@ def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
     )
 
 
-def differences(live: Json, expected: Json) -> Iterator[str]:
+def crd_differences(live: Json, expected: Json) -> Iterator[str]:
     """Yield the differences between two definitions' `spec`, a sentence each."""
     special = {"names", "versions"}
     for key in sorted((live.keys() | expected.keys()) - special):

@@ -77,7 +77,7 @@ def _sum(findings: Sequence[Finding]) -> str:
     return f"{number}: " + (f"{bad} not ok{may}" if bad else "all ok")
 
 
-def as_json(findings: Sequence[Finding]) -> str:
+def findings_json(findings: Sequence[Finding]) -> str:
     """One document: `ok`, and `checks` in the order in which they were made."""
     return json.dumps({"ok": all_ok(findings), "checks": [_builtins(each) for each in findings]}, indent=2) + "\n"
 

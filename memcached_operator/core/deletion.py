@@ -62,21 +62,21 @@ _NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseMemcached:
     """End of the wait, so that the finalizer goes; `why` in words, to follow a colon."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteWorkload:
     """Deletion of a workload, its pods before it."""
 
     workload: WorkloadRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Wait(Waiting):
+class DeletionWait(Waiting):
     """Wait for what is terminating.
 
     Attributes:
@@ -86,7 +86,7 @@ class Wait(Waiting):
     remedy: str
 
 
-Step = Release | Delete | Wait
+Step = ReleaseMemcached | DeleteWorkload | DeletionWait
 
 
 def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
@@ -97,41 +97,43 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         pods: those that are the Memcached's by name, in any order and whatever their state.
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
-        return Release("it was deleted with --cascade=orphan, so its servers stay")
+        return ReleaseMemcached("it was deleted with --cascade=orphan, so its servers stay")
     owned = [each for each in workloads if each.owner_uid == memcached.uid]
     if workloads and not owned:
         # Among them one that was owned and was orphaned: the garbage collector takes its own finalizer off the
         # Memcached as soon as it has done so.
         named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
-        return Release(f"{named} is not controlled by it, and is left alone")
+        return ReleaseMemcached(f"{named} is not controlled by it, and is left alone")
     for each in owned:
         if not each.deleting:
-            return Delete(each)
+            return DeleteWorkload(each)
     foreign = {each.kind for each in workloads if each not in owned}
     if left := [pod for pod in pods if pod.workload not in foreign]:
         return _wait_for_pods(owned, left)
     if not owned:
-        return Release("its pods are gone")
+        return ReleaseMemcached("its pods are gone")
     kept = next((each for each in owned if each.finalizers), None)
     if kept is not None:
-        return Wait(
+        return DeletionWait(
             f"Waiting for the {kept.kind} {kept.name}, which has {named_finalizers(kept.finalizers)}, to be deleted.",
             f"The {who_must_remove(kept.finalizers)}.",
         )
-    return Wait(
+    return DeletionWait(
         f"Waiting for the {owned[0].kind} {owned[0].name} to be deleted.",
         "The garbage collector deletes it: check that kube-controller-manager runs.",
     )
 
 
-def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Wait:
+def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> DeletionWait:
     what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
     left = [pod for pod in pods if pod.active]
     if left and not workloads:
-        return Wait(what, f"No controller deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
+        return DeletionWait(
+            what, f"No controller deletes {_named(left)}: delete them, and their ReplicaSet if they have one."
+        )
     if left:
-        return Wait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
-    return Wait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
+        return DeletionWait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
+    return DeletionWait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
 
 
 def _counted(pods: Sequence[PodRecord]) -> str:
@@ -224,9 +226,9 @@ class Deletion:
             stage, _ = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
             what = "Its servers cannot be deleted"
-            if isinstance(progress.step, Delete):
+            if isinstance(progress.step, DeleteWorkload):
                 what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
-            if isinstance(progress.step, Release):
+            if isinstance(progress.step, ReleaseMemcached):
                 what = f"The finalizer {FINALIZER} cannot be removed"
             reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
             result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
@@ -237,7 +239,7 @@ class Deletion:
             raise self._stale(memcached, error) from error
         if stage is Stage.WAITING:
             return await self._report(memcached)
-        if stage is Stage.CLEANED and isinstance(progress.step, Release):
+        if stage is Stage.CLEANED and isinstance(progress.step, ReleaseMemcached):
             why = progress.step.why
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
@@ -255,19 +257,19 @@ class Deletion:
         key, progress = memcached.key, self.progress.of(memcached.key)
         workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
         progress.step = next_step(memcached, workloads, pods)
-        if isinstance(progress.step, Release) and not workloads and not progress.deleted:
+        if isinstance(progress.step, ReleaseMemcached) and not workloads and not progress.deleted:
             # One that another leader made a moment ago may not have been seen yet.
             progress.step = None
             workloads = await self._live_workloads(memcached)
             progress.step = next_step(memcached, workloads, pods)
-        while isinstance(progress.step, Delete):
+        while isinstance(progress.step, DeleteWorkload):
             live = progress.step.workload
             await self._delete(memcached, live)
             progress.deleted = True
             gone = msgspec.structs.replace(live, deleting=True)
             workloads = [gone if each is live else each for each in workloads]
             progress.step = next_step(memcached, workloads, pods)
-        return progress.step if isinstance(progress.step, Wait) else None
+        return progress.step if isinstance(progress.step, DeletionWait) else None
 
     async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:
         """Delete that workload.
@@ -291,7 +293,7 @@ class Deletion:
         """Report in the status what is waited for, and that it takes too long."""
         step = self.progress.of(memcached.key).step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
-        if isinstance(step, Wait) and problem is None:
+        if isinstance(step, DeletionWait) and problem is None:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
         result = await self._report_status(memcached, problem, terminating)
@@ -333,7 +335,7 @@ class Deletion:
                 followed = False
         return followed
 
-    def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
+    def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
         progress, now = self.progress.of(memcached.key), self._clock()
         if progress.waits_for != wait.why:

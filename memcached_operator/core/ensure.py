@@ -13,6 +13,7 @@ from prometheus_client import Metric
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.change_messages import in_words
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.owned_kind import OwnedKind
@@ -31,7 +32,6 @@ from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_l
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.core.write_messages import in_words
 from memcached_operator.features.restored.adoption import Adoption
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator

@@ -12,7 +12,7 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
-from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, without_names
 from memcached_operator.core.objects.workload import desired_workload
@@ -56,7 +56,7 @@ class RepairCounts:
 
 def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached desires it."""
-    owner = Owner("name", "namespace", "uid")
+    owner = MemcachedOwner("name", "namespace", "uid")
     spec = Spec(size=2, networkPolicy=NetworkPolicy(ingress=()), publish="ConfigMap")
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),

@@ -13,7 +13,7 @@ from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.objects.refusal_reasons import refused
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.next_step import DONE, Rollout
+from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
@@ -142,7 +142,7 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     manifest: WorkloadManifest | None = None
     hold: Hold = Hold.NONE
     write_failed: bool = False
-    rollout: Rollout = DONE
+    rollout: RolloutProgress = DONE
     absent: str = ""
     refused: Blocked | None = None
     outcome: Outcome = EMPTY

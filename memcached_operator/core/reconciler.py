@@ -38,7 +38,13 @@ from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
 from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
-from memcached_operator.features.handover.handovers import NO_HANDOVER, PEERS, Handovers, PeersPort, Progress
+from memcached_operator.features.handover.handover_reconciler import (
+    NO_HANDOVER,
+    PEERS,
+    HandoverReconciler,
+    PeersPort,
+    Progress,
+)
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
@@ -90,7 +96,7 @@ class MemcachedReconciler:
         )
         self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
         states = self._owners.states
-        self._handovers = Handovers(operator.client, states, record_event, enqueue, peers_port, clock=clock)
+        self._handovers = HandoverReconciler(operator.client, states, record_event, enqueue, peers_port, clock=clock)
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )

@@ -169,7 +169,7 @@ _OPERATOR = "memcached-operator/"
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class ObservedWrite:
     """One request of the operator's that changes something, and how it was answered."""
 
     verb: str
@@ -191,7 +191,7 @@ class AuditTail:
         self._position = path.stat().st_size if path.exists() else 0
         self._rest = b""
 
-    def writes(self) -> list[Write]:
+    def writes(self) -> list[ObservedWrite]:
         """Return the operator's writes since the last call; a line that is half written comes the next time."""
         if not self._path.exists():
             return []
@@ -202,14 +202,14 @@ class AuditTail:
         return [write for line in lines if (write := parsed(line)) is not None]
 
 
-async def follow(tail: AuditTail, on_write: Callable[[Write], None]) -> None:
+async def follow(tail: AuditTail, on_write: Callable[[ObservedWrite], None]) -> None:
     while True:
         await asyncio.sleep(_READ_EVERY_S)
         for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for
             on_write(write)
 
 
-def parsed(line: bytes) -> Write | None:
+def parsed(line: bytes) -> ObservedWrite | None:
     """A line of the audit log, where it is an answered write of the operator's."""
     record = json.loads(line)
     if record["stage"] != "ResponseComplete" or record["verb"] in _READS:
@@ -219,4 +219,4 @@ def parsed(line: bytes) -> Write | None:
     target = record.get("objectRef", {})
     resource = "/".join(target[key] for key in ("resource", "subresource") if target.get(key))
     what = f"{resource} {target.get('name', '')}".rstrip()
-    return Write(record["verb"], what, record.get("responseStatus", {}).get("code", 0))
+    return ObservedWrite(record["verb"], what, record.get("responseStatus", {}).get("code", 0))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from memcached_operator.demo.cluster_state import Observer, Write
+from memcached_operator.demo.cluster_state import ObservedWrite, Observer
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.runner import Display
-from memcached_operator.demo.script import Step
+from memcached_operator.demo.script import DemoStep
 
 
 class Plain(Display):
@@ -16,10 +16,10 @@ class Plain(Display):
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._steps: Sequence[Step] = ()
+        self._steps: Sequence[DemoStep] = ()
         self._writes = 0
 
-    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
         self._steps = steps
         self._print(f"{cluster.what}, at {cluster.server}")
         self._print(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
@@ -37,7 +37,7 @@ class Plain(Display):
         if line.level in ("error", "critical"):
             self._print(f"operator: {line.text}")
 
-    def wrote(self, write: Write) -> None:
+    def wrote(self, write: ObservedWrite) -> None:
         self._writes += 1
 
     async def closes(self, came_true: int) -> None:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from memcached_operator.demo.cluster_state import AuditTail, Observer, Write, follow
+from memcached_operator.demo.cluster_state import AuditTail, ObservedWrite, Observer, follow
 from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
-from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError, install_crd
+from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError, install_crd
 from operator_runtime.client.errors import KubeError
 
 # The operator lists three kinds; the rest is the start of Python on a busy machine.
@@ -23,7 +23,7 @@ class Display:
     stays = False
     """Whether `closes` waits for a signal, so that there must be something to play with until then."""
 
-    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
         """The API server runs; nothing has happened yet."""
 
     def begins(self, number: int) -> None:
@@ -38,7 +38,7 @@ class Display:
     def on_log_line(self, line: LogLine) -> None:
         """The operator logged a line."""
 
-    def wrote(self, write: Write) -> None:
+    def wrote(self, write: ObservedWrite) -> None:
         """The operator changed something."""
 
     async def takes_in(self) -> None:
@@ -48,7 +48,7 @@ class Display:
         """Close the view at the end; may stay for as long as it likes, with the cluster still there."""
 
 
-def steps_for(display: Display) -> Sequence[Step]:
+def steps_for(display: Display) -> Sequence[DemoStep]:
     """Choose the steps for a display."""
     return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
@@ -99,7 +99,7 @@ async def run_steps(context: StepContext, display: Display, process: OperatorPro
     return len(steps)
 
 
-async def _run_step(step: Step, context: StepContext, process: OperatorProcess | None) -> str:
+async def _run_step(step: DemoStep, context: StepContext, process: OperatorProcess | None) -> str:
     """Run a step and return what it saw.
 
     Raises:

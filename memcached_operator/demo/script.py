@@ -37,7 +37,7 @@ class StepFailedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DemoStep:
     """Step of the demo: an action and its expected result."""
 
     deed: str
@@ -214,26 +214,26 @@ async def _delete_named(context: StepContext) -> str:
 
 
 STEPS = (
-    Step(
+    DemoStep(
         f"Create the Memcached {EXAMPLE} with spec.size 3",
         "a Deployment, a Service and a PodDisruptionBudget; 3 servers ready, listed in the status",
         _create,
     ),
-    Step("Change spec.size to 4", "a fourth server, listed in the status", _scale_up),
-    Step("Delete its Deployment", "it is recreated, with 4 new servers", _delete_deployment),
-    Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
-    Step(
+    DemoStep("Change spec.size to 4", "a fourth server, listed in the status", _scale_up),
+    DemoStep("Delete its Deployment", "it is recreated, with 4 new servers", _delete_deployment),
+    DemoStep("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
+    DemoStep(
         f"Create the Memcached {CONFLICTING}, while a Deployment has that name",
         "that Deployment is not changed, and the status says so",
         _foreign_deployment,
     ),
-    Step("Delete both Memcacheds", "everything is gone except that Deployment", _delete_all),
-    Step(
+    DemoStep("Delete both Memcacheds", "everything is gone except that Deployment", _delete_all),
+    DemoStep(
         f"Create the Memcached {NAMED} with spec.workload StatefulSet",
         "3 servers with stable names, in status.serverList",
         _create_named,
     ),
-    Step(
+    DemoStep(
         f"Delete a server of {NAMED}, whose clients spread keys over the list",
         "it comes back under its name, and the list stays: no other server's keys are lost",
         _delete_named,
@@ -241,7 +241,7 @@ STEPS = (
 )
 
 # After the others where the demo stays, so that there is something to scale, edit and delete.
-TO_PLAY_WITH = Step(
+TO_PLAY_WITH = DemoStep(
     f"Create {EXAMPLE} again, to try things out",
     f"3 servers ready; try: kubectl scale memcached/{EXAMPLE} --replicas=5",
     _create,

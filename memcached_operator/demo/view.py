@@ -13,11 +13,11 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from memcached_operator.demo.cluster_state import Observer, Write
+from memcached_operator.demo.cluster_state import ObservedWrite, Observer
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.runner import Display
 from memcached_operator.demo.screen import Screen, StepText
-from memcached_operator.demo.script import Step
+from memcached_operator.demo.script import DemoStep
 
 PAUSE_S = 2.0
 _REFRESHES_PER_S = 8
@@ -50,7 +50,7 @@ class View(Display):
         self._picture = (picture, picture_after)
         self._cluster: DemoCluster | None = None
         self._observer: Observer | None = None
-        self._steps: Sequence[Step] = ()
+        self._steps: Sequence[DemoStep] = ()
         self._states: list[StepText] = []
         self._writes: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
@@ -70,7 +70,7 @@ class View(Display):
         if self._closing:
             self._console.print(self._closing)
 
-    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
+    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
         self._cluster, self._observer, self._steps = cluster, observer, steps
         self._states = [StepText(Text(f"· {step.deed}", style="dim")) for step in steps]
 
@@ -100,7 +100,7 @@ class View(Display):
     def on_log_line(self, line: LogLine) -> None:
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
 
-    def wrote(self, write: Write) -> None:
+    def wrote(self, write: ObservedWrite) -> None:
         self._writes.append(
             Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
         )

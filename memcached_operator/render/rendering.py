@@ -16,7 +16,7 @@ from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND, NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.labels import RESTART_ANNOTATION, Owner, server
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION, MemcachedOwner, server
 from memcached_operator.core.objects.owned_kind import auxiliary_objects
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.scripts import scripts_config_map
@@ -126,7 +126,7 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     spec = with_effective_memory(spec, memory or memory_of(content))
     uid = uid or uid_of(content)
-    owner = Owner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
+    owner = MemcachedOwner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
     workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
@@ -149,7 +149,7 @@ def _restart(metadata: Mapping[str, Any]) -> str:
     return restart_of(requested) if isinstance(requested, str) else ""
 
 
-def _servers(owner: Owner, spec: Spec) -> Sequence[str]:
+def _servers(owner: MemcachedOwner, spec: Spec) -> Sequence[str]:
     """The list, as far as it can be known: a Deployment's pods have no addresses yet."""
     ordinals = range(min(spec.size, _LISTED)) if spec.workload == "StatefulSet" else ()
     return [server(owner.name, owner.namespace, ordinal) for ordinal in ordinals]

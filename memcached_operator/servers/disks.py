@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 
 QUEUE: Final = 50
 """Requests that wait for the disk: with a fast one there are none at most times, and each takes its time for all before
@@ -55,7 +55,7 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
 GOOD: Final = Disk()
 
 
-def disk(known: Disk, before: Answer | None, now: Answer) -> Disk:
+def disk(known: Disk, before: StatsAnswer | None, now: StatsAnswer) -> Disk:
     """Judge a server's disk by another answer.
 
     Args:
@@ -78,7 +78,7 @@ def _is_worse(one: DiskProblem | None, other: DiskProblem | None) -> bool:
     return worst_first.index(one) < worst_first.index(other)
 
 
-def _seen(before: Answer, now: Answer) -> DiskProblem | None:
+def _seen(before: StatsAnswer, now: StatsAnswer) -> DiskProblem | None:
     def more(name: str) -> float:
         return now.number(name) - before.number(name)
 

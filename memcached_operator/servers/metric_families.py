@@ -18,8 +18,8 @@ from prometheus_client import Metric
 from prometheus_client.samples import Sample
 
 from memcached_operator.servers.queried_pod import QueriedPod
-from memcached_operator.servers.stats_answer import Answer
-from memcached_operator.servers.stats_cache import Server, Verdict, is_queried
+from memcached_operator.servers.stats_answer import StatsAnswer
+from memcached_operator.servers.stats_cache import AnswerVerdict, QueriedServer, is_queried
 
 PATH: Final = "/metrics/servers"
 LABELS: Final = ("namespace", "memcached", "pod")
@@ -121,15 +121,15 @@ _SLABS: Final = tuple(
 )
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
 _Labels = dict[str, str]
-_Row = tuple[_Labels, Answer]
-_Value = Callable[[Answer], float]
+_Row = tuple[_Labels, StatsAnswer]
+_Value = Callable[[StatsAnswer], float]
 
 
 def _stat(name: str) -> _Value:
     return lambda answer: answer.number(name)
 
 
-def _sets(answer: Answer) -> float:
+def _sets(answer: StatsAnswer) -> float:
     """memcached counts each cas among them."""
     return answer.number("cmd_set") - sum(answer.number(f"cas_{how}") for how in ("misses", "hits", "badval"))
 
@@ -183,7 +183,9 @@ class _SamplesByClass:
         return sum(answer.class_count for _, answer in self._rows)
 
 
-def server_families(pods: Iterable[QueriedPod], server_of: Callable[[QueriedPod], Server | None]) -> Iterator[Metric]:
+def server_families(
+    pods: Iterable[QueriedPod], server_of: Callable[[QueriedPod], QueriedServer | None]
+) -> Iterator[Metric]:
     """The last answers of the servers that were queried; of one that gave none only that.
 
     Nothing is shown of those that are out of the operator's reach altogether, as they may well answer their clients.
@@ -195,13 +197,15 @@ def server_families(pods: Iterable[QueriedPod], server_of: Callable[[QueriedPod]
     health = [
         ({"namespace": pod.namespace, "memcached": pod.memcached, "pod": pod.name}, server)
         for pod in pods
-        if is_queried(pod) and (server := server_of(pod)) is not None and server.verdict is not Verdict.OUT_OF_REACH
+        if is_queried(pod)
+        and (server := server_of(pod)) is not None
+        and server.verdict is not AnswerVerdict.OUT_OF_REACH
     ]
     rows = [(labels, server.answer) for labels, server in health if server.up and server.answer is not None]
     up = [
         Sample(f"{_PREFIX}up", labels, float(server.up))
         for labels, server in health
-        if server.verdict is not Verdict.DENIED
+        if server.verdict is not AnswerVerdict.DENIED
     ]
     yield _family("up", "gauge", "Whether the server answered the last request for its statistics.", up)
     versions = [

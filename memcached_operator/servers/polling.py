@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from memcached_operator.servers.certificates import read_certificate
 from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Failure
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import StatsCache, is_queried
 from memcached_operator.servers.text_protocol import Response, query
 from operator_runtime import Channel, ObjectKey
@@ -116,7 +116,7 @@ class Poller:
         *,
         interval_s: float,
         endpoints: Endpoints = without_credentials,
-        on_answer: Callable[[QueriedPod, Answer], bool] = lambda *_: False,
+        on_answer: Callable[[QueriedPod, StatsAnswer], bool] = lambda *_: False,
         query: Query = query,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -173,12 +173,12 @@ class Poller:
         key = pod.memcached_key
         due = resolved.due or None
         is_change = self._stats_cache.record(pod, answer, certificate, self._now(), due=due)
-        if isinstance(answer, Answer):
+        if isinstance(answer, StatsAnswer):
             is_change = self._taken(pod, answer) or is_change
         if is_change and key is not None:
             self._changed.send(key)
 
-    def _taken(self, pod: QueriedPod, answer: Answer) -> bool:
+    def _taken(self, pod: QueriedPod, answer: StatsAnswer) -> bool:
         """Report whether an answer changes what is to be reported.
 
         A server can send anything: what its answer leads to must not end a process that takes care of all others.

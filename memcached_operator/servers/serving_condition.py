@@ -14,7 +14,7 @@ from memcached_operator.servers.certificates import (
     newest,
     stale_from_s,
 )
-from memcached_operator.servers.stats_cache import ServerHealth, Verdict
+from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 
 # That servers are not queried means nothing for them, and is over as soon as they are.
@@ -64,7 +64,7 @@ def serving_condition(
 
 def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
     """Problem that keeps clients from some servers, or slows them down; None for none."""
-    failing, exhausted = _of(servers, Verdict.FAILING), _of(servers, Verdict.EXHAUSTED)
+    failing, exhausted = _of(servers, AnswerVerdict.FAILING), _of(servers, AnswerVerdict.EXHAUSTED)
     impaired = [each for each in servers if each.disk]
     found = []
     if failing:
@@ -88,23 +88,23 @@ def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
 
 def _unknown(servers: Sequence[ServerHealth], last: Condition | None, names: Sequence[str]) -> Condition | None:
     """Reason for which it is not known whether all servers answer; None where it is."""
-    if out_of_reach := _of(servers, Verdict.OUT_OF_REACH):
+    if out_of_reach := _of(servers, AnswerVerdict.OUT_OF_REACH):
         message = (
             f"No server can be connected to from the operator ({out_of_reach[0].why}): the operator runs outside the "
             "pods' network, or a NetworkPolicy blocks it."
         )
         return Condition(SERVING, "Unknown", Reason.UNREACHABLE, message)
-    if denied := _of(servers, Verdict.DENIED):
+    if denied := _of(servers, AnswerVerdict.DENIED):
         message = f"{len(denied)} of {len(servers)} servers cannot be queried: {_named(denied)}."
         return Condition(SERVING, "Unknown", Reason.CREDENTIALS_MISSING, message + _lacking(servers, names))
-    if not _of(servers, Verdict.UNKNOWN):
+    if not _of(servers, AnswerVerdict.UNKNOWN):
         return None
     if last is not None and last.reason in _REPORTED:
         return Condition(SERVING, last.status, last.reason, last.message)
     return Condition(SERVING, "Unknown", Reason.NOT_QUERIED, _NOT_YET)
 
 
-def _of(servers: Sequence[ServerHealth], verdict: Verdict) -> list[ServerHealth]:
+def _of(servers: Sequence[ServerHealth], verdict: AnswerVerdict) -> list[ServerHealth]:
     return [each for each in servers if each.verdict is verdict]
 
 

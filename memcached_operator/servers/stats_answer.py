@@ -79,7 +79,7 @@ _FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
 _VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
     """Answer of a server with its statistics.
 
     Attributes:

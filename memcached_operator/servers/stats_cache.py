@@ -16,7 +16,7 @@ from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.disks import GOOD, Disk, disk
 from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.server_connection import SATURATED, ErrorKind, Failure
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 
 _FAILURES: Final = 2
 _CALM: Final = 2
@@ -26,7 +26,7 @@ _OWN_DESCRIPTORS: Final = 8
 _ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
 
 
-class Verdict(Enum):
+class AnswerVerdict(Enum):
     """Verdict on a server's answers."""
 
     UNKNOWN = "there is too little data"
@@ -37,7 +37,7 @@ class Verdict(Enum):
     DENIED = "it requires credentials that the operator lacks"
 
 
-class Server(msgspec.Struct, frozen=True, gc=False):
+class QueriedServer(msgspec.Struct, frozen=True, gc=False):
     """State of a server since its container was started.
 
     Attributes:
@@ -54,9 +54,9 @@ class Server(msgspec.Struct, frozen=True, gc=False):
 
     restarts: int
     up: bool
-    verdict: Verdict = Verdict.UNKNOWN
+    verdict: AnswerVerdict = AnswerVerdict.UNKNOWN
     why: str = ""
-    answer: Answer | None = None
+    answer: StatsAnswer | None = None
     in_a_row: int = 1
     health: str = ""
     shown: Shown | None = None
@@ -73,14 +73,16 @@ class ServerHealth(NamedTuple):
     """Health of a server that was queried, or will be."""
 
     pod: str
-    verdict: Verdict = Verdict.UNKNOWN
+    verdict: AnswerVerdict = AnswerVerdict.UNKNOWN
     why: str = ""
     version: str = ""
     shown: Shown | None = None
     disk: str = ""
 
 
-def health(before: Server | None, result: Answer | Failure, *, restarts: int, reached: bool) -> Server:
+def health(
+    before: QueriedServer | None, result: StatsAnswer | Failure, *, restarts: int, reached: bool
+) -> QueriedServer:
     """Judge a server by another try.
 
     Args:
@@ -88,33 +90,33 @@ def health(before: Server | None, result: Answer | Failure, *, restarts: int, re
         result: how the try ended.
         reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
     """
-    up = isinstance(result, Answer)
-    known = before or Server(restarts, up, in_a_row=0)
+    up = isinstance(result, StatsAnswer)
+    known = before or QueriedServer(restarts, up, in_a_row=0)
     in_a_row = known.in_a_row + 1 if known.up == up else 1
-    if isinstance(result, Answer):
+    if isinstance(result, StatsAnswer):
         of_disk = disk(known.disk, known.answer, result)
         if _is_full(known.answer, result):
-            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, result, in_a_row=0, disk=of_disk)
-        calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
-        verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
-        return Server(restarts, up, verdict, known.why if calming else "", result, in_a_row, disk=of_disk)
+            return QueriedServer(restarts, up, AnswerVerdict.EXHAUSTED, SATURATED.why, result, in_a_row=0, disk=of_disk)
+        calming = known.verdict is AnswerVerdict.EXHAUSTED and in_a_row < _CALM
+        verdict = AnswerVerdict.EXHAUSTED if calming else AnswerVerdict.ANSWERING
+        return QueriedServer(restarts, up, verdict, known.why if calming else "", result, in_a_row, disk=of_disk)
     if result.kind is ErrorKind.SATURATED:
-        verdict = Verdict.EXHAUSTED
-    elif result.kind is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
-        verdict = Verdict.DENIED
+        verdict = AnswerVerdict.EXHAUSTED
+    elif result.kind is ErrorKind.DENIED and (known.verdict is AnswerVerdict.UNKNOWN or in_a_row >= _FAILURES):
+        verdict = AnswerVerdict.DENIED
     elif in_a_row < _FAILURES:
         verdict = known.verdict
     elif result.kind is ErrorKind.UNREACHABLE and not reached:
-        verdict = Verdict.OUT_OF_REACH
+        verdict = AnswerVerdict.OUT_OF_REACH
     else:
-        verdict = Verdict.FAILING
+        verdict = AnswerVerdict.FAILING
     # A reason that changes with each try would be a status to write each time.
     news = verdict is not known.verdict or result.why == known.health
     why = result.why if news else known.why
-    return Server(restarts, up, verdict, why, known.answer, in_a_row, result.why, disk=known.disk)
+    return QueriedServer(restarts, up, verdict, why, known.answer, in_a_row, result.why, disk=known.disk)
 
 
-def _is_full(before: Answer | None, now: Answer) -> bool:
+def _is_full(before: StatsAnswer | None, now: StatsAnswer) -> bool:
     """Report whether a server that answered us rejects others: we had the place that another client had just left."""
     if before is None or not now.number("rejected_connections") > before.number("rejected_connections"):
         return False
@@ -131,14 +133,14 @@ class StatsCache:
     """
 
     def __init__(self) -> None:
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, QueriedServer] = {}
         self.reached = False
         self.missing: dict[str, QueriedPod] = {}
 
     def __len__(self) -> int:
         return len(self._servers)
 
-    def of(self, pod: QueriedPod) -> Server | None:
+    def of(self, pod: QueriedPod) -> QueriedServer | None:
         """Return the state of a pod's server since its container was started."""
         server = self._servers.get(pod.uid)
         return server if server is not None and server.restarts == pod.restarts else None
@@ -146,7 +148,7 @@ class StatsCache:
     def record(
         self,
         pod: QueriedPod,
-        result: Answer | Failure,
+        result: StatsAnswer | Failure,
         certificate: Certificate | None = None,
         now_s: float = 0.0,
         *,
@@ -159,7 +161,7 @@ class StatsCache:
             due: fingerprint of the one that only a new server would show, None where that is not known.
         """
         before = self.of(pod)
-        self.reached = self.reached or isinstance(result, Answer) or result.kind in _ANSWERS_SOMEHOW
+        self.reached = self.reached or isinstance(result, StatsAnswer) or result.kind in _ANSWERS_SOMEHOW
         server = health(before, result, restarts=pod.restarts, reached=self.reached)
         shown = before.shown if before is not None else None
         if certificate is not None and (shown is None or certificate != shown.certificate):
@@ -187,7 +189,7 @@ class StatsCache:
     def out_of_reach(self, pod: QueriedPod) -> str:
         """Explain why this process can connect to no server, as to this pod's; "" where it can, or is yet to try."""
         server = self.of(pod)
-        return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
+        return server.why if server and server.verdict is AnswerVerdict.OUT_OF_REACH and not self.reached else ""
 
     def with_outdated_certificate(self, pods: Iterable[QueriedPod]) -> frozenset[str]:
         """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
@@ -200,9 +202,9 @@ class StatsCache:
             del self._servers[gone]
 
 
-def _reported(server: Server | None) -> tuple[object, ...]:
+def _reported(server: QueriedServer | None) -> tuple[object, ...]:
     if server is None:
-        return Verdict.UNKNOWN, "", "", None, False, None
+        return AnswerVerdict.UNKNOWN, "", "", None, False, None
     return server.verdict, server.why, server.version, server.shown, server.outdated_certificate, server.disk.problem
 
 

@@ -14,7 +14,7 @@ from memcached_operator.servers.server_connection import (
     Failure,
     exchange,
 )
-from memcached_operator.servers.stats_answer import WHOLE, Answer
+from memcached_operator.servers.stats_answer import WHOLE, StatsAnswer
 
 # The longest are paths of files and lists of ciphers among the settings.
 MAX_LINE: Final = 2_048
@@ -37,7 +37,7 @@ class Response(NamedTuple):
         certificate: DER, b"" for none.
     """
 
-    answer: Answer | Failure
+    answer: StatsAnswer | Failure
     certificate: bytes = b""
 
 
@@ -117,7 +117,7 @@ def _after(line: bytes, received: bytes) -> bytes:
     return received[len(line) + 2 :]
 
 
-def answer_of(received: bytes) -> Answer | Failure | None:
+def answer_of(received: bytes) -> StatsAnswer | Failure | None:
     """Parse the answers to `stats` and to `stats items`; None while they are not whole.
 
     One that does not give its items by size class gives none.
@@ -131,10 +131,10 @@ def answer_of(received: bytes) -> Answer | Failure | None:
         return stats
     items = stats_of(rest)
     if isinstance(items, Failure):
-        return Answer.of(stats) if items.kind is ErrorKind.REFUSED else items
+        return StatsAnswer.of(stats) if items.kind is ErrorKind.REFUSED else items
     if items is None:
         return MALFORMED if len(received) > MAX_BYTES else None
-    return Answer.of(stats, items)
+    return StatsAnswer.of(stats, items)
 
 
 def stats_of(received: bytes) -> Stats | Failure | None:

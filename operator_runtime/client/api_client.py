@@ -20,7 +20,7 @@ from operator_runtime.client.access.lazy_ca_bundle import aiohttp  # before all 
 # isort: split
 from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
-from operator_runtime.client.connection_pools import Connections, describe
+from operator_runtime.client.connection_pools import ConnectionPools, describe
 from operator_runtime.client.errors import (
     KubeError,
     MalformedAnswer,
@@ -79,7 +79,7 @@ class ApiClient:
         self._timeout_s = timeout_s
         self._clock = clock
         self._fence = write_fence
-        self._connections = Connections(access)
+        self._connections = ConnectionPools(access)
         self._identity: Mapping[str, str] | None = None
         self._lines = b""
         self.requests: Counter[tuple[int, str]] = Counter()

@@ -87,7 +87,7 @@ class Pools:
         await self.watches.connector.close()
 
 
-class Connections:
+class ConnectionPools:
     """The pools of the trust and the client certificate that hold now, and for a while those that held before."""
 
     def __init__(self, access: ClusterAccess) -> None:

@@ -34,7 +34,7 @@ class StatusDetails(msgspec.Struct, frozen=True):
     retryAfterSeconds: int | None = None
 
 
-class Status(msgspec.Struct, frozen=True):
+class ApiStatus(msgspec.Struct, frozen=True):
     """`meta/v1 Status`, as far as it is read. Every field may be missing: proxies shorten it."""
 
     kind: str | None = None
@@ -242,13 +242,13 @@ def classify(
     return kind(status, reason, message, retry_after_s, causes, name)
 
 
-_decode_status = msgspec.json.Decoder(Status).decode
+_decode_status = msgspec.json.Decoder(ApiStatus).decode
 
 # A text answer ("404 page not found", a proxy's HTML) is quoted in the message up to here: enough to recognise it.
 _QUOTED_TEXT_CHARS = 200
 
 
-def classify_status(status: Status, *, http_status: int = 0, retry_after_s: float | None = None) -> ApiError:
+def classify_status(status: ApiStatus, *, http_status: int = 0, retry_after_s: float | None = None) -> ApiError:
     """An error from a decoded `Status`; its own code wins over the HTTP status that carried it."""
     details = status.details or StatusDetails()
     wait_s = retry_after_s

@@ -68,7 +68,7 @@ class StaleCache(KubeError):
         self.retry_s = retry_s
 
 
-class Outcome(StrEnum):
+class ReconcileOutcome(StrEnum):
     """Outcome of a reconcile; `BUG` for an exception that no correct program meets."""
 
     SUCCESS = "success"
@@ -83,7 +83,7 @@ class Outcome(StrEnum):
 class ReconcileObserver(Protocol):
     """Gets each reconcile of one controller as it ends."""
 
-    def reconciled(self, outcome: Outcome, seconds: float) -> None:
+    def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
         """Record how a reconcile ended, and how long it took."""
 
 
@@ -280,7 +280,7 @@ class Controller(Generic[K]):
         if self._observer is not None:
             self._observer.reconciled(outcome, self._clock() - began)
 
-    async def _attempt(self, key: K) -> Outcome:
+    async def _attempt(self, key: K) -> ReconcileOutcome:
         queue = self.queue
         limit = asyncio.timeout(self.config.reconcile_timeout_s)
         try:
@@ -295,32 +295,32 @@ class Controller(Generic[K]):
             if task is None or task.cancelling():
                 raise
             self._failures.failed(key, error, queue.fail(key))
-            return Outcome.BUG
+            return ReconcileOutcome.BUG
         except StaleCache as error:
             log.debug("reconciled again within %.3g s: %s", error.retry_s, error)
             queue.forget(key)
             queue.requeue(key, after_s=error.retry_s)
-            return Outcome.REQUEUE_AFTER
+            return ReconcileOutcome.REQUEUE_AFTER
         except TerminalError as error:
             queue.forget(key)
             self._failures.failed(key, error, None)
-            return Outcome.TERMINAL
+            return ReconcileOutcome.TERMINAL
         except Exception as error:
             if limit.expired() and isinstance(error, TimeoutError):
                 late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
                 self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
-                return Outcome.TIMEOUT
+                return ReconcileOutcome.TIMEOUT
             retry_after_s = error.retry_after_s if isinstance(error, ApiError) else None
             at_most_s = OUTAGE_LONGEST_S if isinstance(error, NOT_ABOUT_THE_OBJECT) else math.inf
             retry_in_s = queue.fail(key, at_least_s=retry_after_s or 0.0, at_most_s=at_most_s)
             self._failures.failed(key, error, retry_in_s)
-            return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
+            return ReconcileOutcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else ReconcileOutcome.BUG
         self._failures.worked(key)
         if result.requeue and result.requeue_after_s is None:
             queue.fail(key)
-            return Outcome.REQUEUE
+            return ReconcileOutcome.REQUEUE
         queue.forget(key)
         if result.requeue_after_s is None:
-            return Outcome.SUCCESS
+            return ReconcileOutcome.SUCCESS
         queue.requeue(key, after_s=result.requeue_after_s, priority=result.priority)
-        return Outcome.REQUEUE_AFTER
+        return ReconcileOutcome.REQUEUE_AFTER

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable
 
-from operator_runtime.diagnostics.reminder import Reminder
+from operator_runtime.diagnostics.report_pace import ReportPace
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class CallbackErrors:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._reminders: dict[tuple[str, str], Reminder] = {}
+        self._reminders: dict[tuple[str, str], ReportPace] = {}
 
     def report(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
         """A function failed.
@@ -48,7 +48,7 @@ class CallbackErrors:
         new = identity not in self._reminders
         if new and len(self._reminders) >= self._MOST:
             self._reminders.clear()
-        reminder = self._reminders.setdefault(identity, Reminder())
+        reminder = self._reminders.setdefault(identity, ReportPace())
         if not reminder.due(self._clock()):
             return
         logger.error(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from operator_runtime.client.errors import Conflict, KubeError, Unreachable
-from operator_runtime.diagnostics.reminder import Reminder
+from operator_runtime.diagnostics.report_pace import ReportPace
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class _Streak:
     attempts: int = 0
     conflicts: int = 0
     reported: str | None = None
-    reminder: Reminder = field(default_factory=Reminder)
+    reminder: ReportPace = field(default_factory=ReportPace)
 
 
 class FailureLog(Generic[K]):
@@ -76,7 +76,7 @@ class FailureLog(Generic[K]):
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
         new = identity != streak.reported
         if new:
-            streak.reported, streak.reminder = identity, Reminder()
+            streak.reported, streak.reminder = identity, ReportPace()
         if not streak.reminder.due(now):
             return
         expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)

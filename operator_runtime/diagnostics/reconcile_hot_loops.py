@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from operator_runtime.diagnostics.reminder import Reminder
+from operator_runtime.diagnostics.report_pace import ReportPace
 
 K = TypeVar("K", bound=Hashable)
 
@@ -26,7 +26,7 @@ class HotLoopDetector(Generic[K]):
     def __init__(self) -> None:
         self._counts: dict[K, int] = {}
         self._began = float("-inf")
-        self._reminder = Reminder()
+        self._reminder = ReportPace()
 
     def reconciled(self, key: K, now: float) -> float | None:
         """Record a reconcile; return in how many seconds there were `LIMIT` of the key, if that is reported now."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from operator_runtime.diagnostics.reminder import Reminder
+from operator_runtime.diagnostics.report_pace import ReportPace
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class StallDetector:
 
     def __init__(self, after_s: float, now: float) -> None:
         self._after_s = after_s
-        self._reminder = Reminder(FIRST_PAUSE_S)
+        self._reminder = ReportPace(FIRST_PAUSE_S)
         self._counted: float | None = None
         self._grace_until = float("-inf")
         self.check_at = now + after_s

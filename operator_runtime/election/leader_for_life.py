@@ -77,7 +77,7 @@ class Observed(msgspec.Struct):
 _decode = msgspec.json.Decoder(Observed).decode
 
 
-class Verdict(StrEnum):
+class LeaderVerdict(StrEnum):
     """Verdict on a leader."""
 
     WAIT = "wait"
@@ -85,7 +85,7 @@ class Verdict(StrEnum):
     DELETE_AT_ONCE = "delete without waiting for its node"
 
 
-def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> Verdict:
+def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> LeaderVerdict:
     """Decide about the leader's pod, given its node.
 
     Args:
@@ -94,12 +94,12 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
         node_known: False where the node could not be read.
     """
     if pod.status.phase in ENDED:
-        return Verdict.DELETE
+        return LeaderVerdict.DELETE
     ready = node is not None and any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
     # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
     if pod.metadata.deletionTimestamp is not None and pod.spec.nodeName and node_known and not ready:
-        return Verdict.DELETE_AT_ONCE
-    return Verdict.WAIT
+        return LeaderVerdict.DELETE_AT_ONCE
+    return LeaderVerdict.WAIT
 
 
 class LifeElection:
@@ -207,11 +207,11 @@ class LifeElection:
             return
         node, known = await self._node(pod)
         judged = verdict(pod, node, node_known=known)
-        if judged is Verdict.WAIT:
+        if judged is LeaderVerdict.WAIT:
             return
         options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
         why = f"it has ended for good ({pod.status.reason or pod.status.phase})"
-        if judged is Verdict.DELETE_AT_ONCE:
+        if judged is LeaderVerdict.DELETE_AT_ONCE:
             options["gracePeriodSeconds"] = 0
             why = f"its node {pod.spec.nodeName} is lost"
         try:

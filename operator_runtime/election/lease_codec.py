@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.lease_state import Lease, Write
+from operator_runtime.election.lease_state import Lease, WriteLease
 from operator_runtime.election.timing import LONGEST_LEASE_S
 
 # The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.
@@ -88,7 +88,7 @@ def micro_time(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def lease_body(write: Write, name: str, namespace: str, now: datetime) -> dict[str, object]:
+def lease_body(write: WriteLease, name: str, namespace: str, now: datetime) -> dict[str, object]:
     """Build the body of a write: a whole Lease to create, or a merge patch, which leaves fields of others alone.
 
     The patch carries the uid and the version of what it replaces, so that it changes exactly that or nothing.

@@ -30,21 +30,21 @@ from math import inf
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,
-    Done,
+    ElectionEnd,
     Event,
     Failed,
     Fetch,
     Fetched,
     Lead,
     Lease,
+    LeaseConflict,
     Lost,
     Phase,
-    Refused,
-    Release,
+    ReleaseLease,
     Seen,
     State,
     Tick,
-    Write,
+    WriteLease,
     Written,
 )
 
@@ -66,11 +66,11 @@ def step(me: Candidate, state: State, event: Event, now: float) -> Step:
             return _fetched(me, state, lease, now)
         case Written(lease):
             return _written(me, state, lease, now)
-        case Refused():
+        case LeaseConflict():
             return _decide(me, _refused(me, state, now), now)
         case Failed():
             return _decide(me, _failed(me, state, event, now), now)
-        case Release():
+        case ReleaseLease():
             return _releasing(me, state, now)
         case Tick():
             return _decide(me, state, now)
@@ -118,7 +118,7 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
     if state.phase is Phase.STANDBY and not _same(state, lease):
         # A change is a reason to act at once: one try for each, so that it cannot become a rush.
         return replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
-    if state.phase is Phase.STANDBY and isinstance(state.request, Write) and not is_own:
+    if state.phase is Phase.STANDBY and isinstance(state.request, WriteLease) and not is_own:
         # What was there before, or what came after: another client may have deleted what this write makes.
         return replace(state, overtaken=True)
     if state.phase is Phase.LEADING and not is_own:
@@ -148,7 +148,7 @@ def _refused(me: Candidate, state: State, now: float) -> State:
     """
     pause_s = me.timing.retry_s if state.phase is Phase.STANDBY else 0.0
     next_at = max(now, state.sent_at + pause_s)
-    known = isinstance(state.request, Write) and state.lease != state.request.over
+    known = isinstance(state.request, WriteLease) and state.lease != state.request.over
     return replace(state, request=None, failure="", stale=not known, next_at=next_at)
 
 
@@ -158,7 +158,7 @@ def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
     A write may have been taken all the same. A leader just sends the next one: that it was taken costs it a conflict
     and a fetch, and there is no time to lose. All others fetch first.
     """
-    unknown, leads = isinstance(state.request, Write), state.phase is Phase.LEADING
+    unknown, leads = isinstance(state.request, WriteLease), state.phase is Phase.LEADING
     next_at = max(now if leads else now + failed.retry_after_s, state.sent_at + me.timing.retry_s)
     return replace(
         state,
@@ -172,9 +172,9 @@ def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
 
 def _releasing(me: Candidate, state: State, now: float) -> Step:
     """Let go of the Lease, as this process ends."""
-    idle = state.phase is Phase.STANDBY and not isinstance(state.request, Write)
+    idle = state.phase is Phase.STANDBY and not isinstance(state.request, WriteLease)
     if idle and not state.in_doubt:
-        return replace(state, phase=Phase.ENDED), (Done(),)
+        return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
     if state.phase is not Phase.RELEASING:
         state = replace(state, phase=Phase.RELEASING, write_until=-inf, next_at=now)
     return _decide(me, state, now)
@@ -215,20 +215,20 @@ def _decide(me: Candidate, state: State, now: float) -> Step:
     is_own = lease is not None and lease.holder == me.identity
     if state.phase is Phase.RELEASING:
         if lease is None or not is_own:
-            return replace(state, phase=Phase.ENDED), (Done(),)
-        return _send(state, Write(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
+            return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
+        return _send(state, WriteLease(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
     if now < state.held_until:
         return state, ()
     if lease is None:
-        write = Write(None, me.identity, timing.lease_s, None, 0)
+        write = WriteLease(None, me.identity, timing.lease_s, None, 0)
     elif is_own:
-        write = Write(lease, me.identity, timing.lease_s, lease.acquire_time, lease.transitions)
+        write = WriteLease(lease, me.identity, timing.lease_s, lease.acquire_time, lease.transitions)
     else:
-        write = Write(lease, me.identity, timing.lease_s, None, lease.transitions + 1)
+        write = WriteLease(lease, me.identity, timing.lease_s, None, lease.transitions + 1)
     return _send(state, write, now)
 
 
-def _send(state: State, request: Fetch | Write, now: float) -> Step:
+def _send(state: State, request: Fetch | WriteLease, now: float) -> Step:
     return replace(state, request=request, sent_at=now, overtaken=False), (request,)
 
 

@@ -32,14 +32,14 @@ from operator_runtime.election.lease_state import (
     Fetched,
     Lead,
     Lease,
+    LeaseConflict,
     Lost,
     Phase,
-    Refused,
-    Release,
+    ReleaseLease,
     Seen,
     State,
     Tick,
-    Write,
+    WriteLease,
     Written,
 )
 from operator_runtime.election.timing import Timing
@@ -135,7 +135,7 @@ class LeaseElection:
     async def __aexit__(self, *_: object) -> None:
         """Let go of the Lease, for `release_timeout_s` at most. Nothing of this process writes any more."""
         if self._task is not None:
-            self._events.put_nowait(Release())
+            self._events.put_nowait(ReleaseLease())
             await asyncio.wait({self._task}, timeout=self._release_timeout_s)
             if self._task.cancel():
                 logger.warning(
@@ -212,7 +212,7 @@ class LeaseElection:
         self._report(event)
         for action in actions:
             match action:
-                case Fetch() | Write():
+                case Fetch() | WriteLease():
                     request = group.create_task(self._send(action), name="request for the Lease")
                     self._requests.add(request)
                     request.add_done_callback(self._requests.discard)
@@ -225,7 +225,7 @@ class LeaseElection:
                     )
                     self._end_process(_LOST_EXIT_CODE)
 
-    async def _send(self, request: Fetch | Write) -> None:
+    async def _send(self, request: Fetch | WriteLease) -> None:
         try:
             async with asyncio.timeout(self.timing.request_timeout_s):
                 answer = await self._answer(request)
@@ -233,13 +233,13 @@ class LeaseElection:
             answer = Failed(f"no answer within {self.timing.request_timeout_s:g} s")
         self._events.put_nowait(answer)
 
-    async def _answer(self, request: Fetch | Write) -> Event:
+    async def _answer(self, request: Fetch | WriteLease) -> Event:
         namespace, name = self.lock
         try:
             match request:
                 case Fetch():
                     return Fetched(self._lease(await self._client.get(LEASES, namespace, name)))
-                case Write(over=over):
+                case WriteLease(over=over):
                     body = lease_body(request, name, namespace, datetime.now(UTC))
                     if over is None:
                         stored = await self._client.create(LEASES, namespace, body, field_manager=self._field_manager)
@@ -249,12 +249,12 @@ class LeaseElection:
                         )
                     return Written(self._lease(stored))
         except Conflict:
-            return Refused()
+            return LeaseConflict()
         except NotFound as error:
             if isinstance(request, Fetch):
                 return Fetched(None)
             if request.over is not None:
-                return Refused()
+                return LeaseConflict()
             return Failed(f"{error}. The namespace {namespace} must exist")
         except Forbidden as error:
             needed = f"get, list, watch, create and patch on {LEASES.qualified_name} in namespace {namespace}"

@@ -57,7 +57,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LeaseConflict:
     """Conflict as the answer to `Write`: another replica was first."""
 
 
@@ -79,11 +79,11 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseLease:
     """Let go of the Lease, so that another may begin at once: this process will not write again."""
 
 
-Event = Seen | Fetched | Written | Refused | Failed | Tick | Release
+Event = Seen | Fetched | Written | LeaseConflict | Failed | Tick | ReleaseLease
 
 
 # What is to be done.
@@ -95,7 +95,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteLease:
     """Write the Lease in place of `over`; create it where that is None.
 
     Attributes:
@@ -125,11 +125,11 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ElectionEnd:
     """End of the election: nothing is held any more, and no request is in flight."""
 
 
-Action = Fetch | Write | Lead | Lost | Done
+Action = Fetch | WriteLease | Lead | Lost | ElectionEnd
 
 
 class Phase(StrEnum):
@@ -167,7 +167,7 @@ class State:
     held_until: float = -inf
     write_until: float = -inf
     stale: bool = True
-    request: Fetch | Write | None = None
+    request: Fetch | WriteLease | None = None
     sent_at: float = -inf
     next_at: float = -inf
     overtaken: bool = False

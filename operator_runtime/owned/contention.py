@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.diagnostics.reminder import Reminder
+from operator_runtime.diagnostics.report_pace import ReportPace
 from operator_runtime.owned.per_key_state import KeyedStates
 
 # A person who tries to edit a field gives up before; a loop is here within a second.
@@ -114,7 +114,7 @@ class _Loop:
     waiting: list[Hashable] = field(default_factory=list)
     next_object: Hashable = None
     repairs: int = 0
-    reminder: Reminder = field(default_factory=Reminder)
+    reminder: ReportPace = field(default_factory=ReportPace)
 
 
 class Contention:

@@ -47,7 +47,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class EnsureWait:
     """Wait, as nothing can be done yet; the reason is `why`, a sentence."""
 
     why: str
@@ -141,13 +141,15 @@ class Decider(Generic[W, P]):
     owners: Resource
     rules: Rules[W, P]
 
-    def decide(self, owner: Owner, desired: W, live: P) -> Leave | Wait | Foreign | Unchangeable | Replace | Update:
+    def decide(
+        self, owner: Owner, desired: W, live: P
+    ) -> Leave | EnsureWait | Foreign | Unchangeable | Replace | Update:
         """Decide what brings an object that exists to its desired state."""
         if (claimed := self.claim(owner, live)) is not None:
             return claimed
         kind = self.resource.kind
         if live.deleting:
-            return Wait(f"The {kind} is being deleted, and is recreated then.")
+            return EnsureWait(f"The {kind} is being deleted, and is recreated then.")
         found = tuple(self.rules.differences(desired, live))
         if not found:
             return Leave()
@@ -160,18 +162,18 @@ class Decider(Generic[W, P]):
         reported = tuple(each for each in found if each.path not in self.rules.derived) or found
         return Update(found, reported, any(each.steps[:2] == _OWNERS for each in found))
 
-    def decide_removal(self, owner: Owner, live: P | None) -> Leave | Wait | Delete[P]:
+    def decide_removal(self, owner: Owner, live: P | None) -> Leave | EnsureWait | Delete[P]:
         """The next step to delete the object; what is not the owner's is not touched."""
         if live is None or not self.rules.is_owned(live, owner.uid):
             return Leave()
-        return Wait(self.going) if live.deleting else Delete(live)
+        return EnsureWait(self.going) if live.deleting else Delete(live)
 
     @property
     def going(self) -> str:
         """Message while a deleted object is still there."""
         return f"The {self.resource.kind} is being deleted."
 
-    def claim(self, owner: Owner, live: P) -> Wait | Foreign | None:
+    def claim(self, owner: Owner, live: P) -> EnsureWait | Foreign | None:
         """Return why an object is not this owner's, None where it is; also for the answer to a write.
 
         Its type may decode nothing of a foreign object, so only its owner is read.
@@ -182,7 +184,9 @@ class Decider(Generic[W, P]):
         predecessor = (owners.api_version, owners.kind, owner.name)
         if holder and (holder.api_version, holder.kind, holder.name) == predecessor:
             # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
-            return Wait(f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go.")
+            return EnsureWait(
+                f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go."
+            )
         whose = f"belongs to {holder.kind} {holder.name}" if holder else "has no owner"
         remedy = f"Rename this {owners.kind} or delete that {kind}"
         if holder is None and self.rules.handover:

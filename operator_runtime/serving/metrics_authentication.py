@@ -67,7 +67,7 @@ class _Review(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
-class Remembered(Generic[V]):
+class RememberedAnswers(Generic[V]):
     """Answers, each for a time of its own, and no more than `MAX_REMEMBERED` of them."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -126,9 +126,9 @@ class MetricsAuthentication:
         """
         self._client = client
         self._paths = frozenset(paths)
-        self._accounts = Remembered[Account](clock)
-        self._nobodys = Remembered[bool](clock)
-        self._permissions = Remembered[bool](clock)
+        self._accounts = RememberedAnswers[Account](clock)
+        self._nobodys = RememberedAnswers[bool](clock)
+        self._permissions = RememberedAnswers[bool](clock)
         self._reviews = asyncio.Lock()
         self._reviews_of_unknown = asyncio.Lock()
         self._unknown: Counter[str] = Counter()

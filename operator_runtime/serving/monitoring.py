@@ -20,7 +20,7 @@ from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
 from operator_runtime.serving.listening import parse_address
-from operator_runtime.serving.probes import Check, Probe, Probes, ping, watch_check
+from operator_runtime.serving.probes import Check, HealthProbe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
 from operator_runtime.telemetry.metrics import Metrics, counter
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
@@ -151,7 +151,10 @@ def probes_of(
 ) -> Probes:
     """/healthz and /readyz of an operator with these watches."""
     watches = [watch_check(each) for each in reflectors]
-    healthz, readyz = Probe("healthz", [ping(), *health_checks]), Probe("readyz", [ping(), *watches, *ready_checks])
+    healthz, readyz = (
+        HealthProbe("healthz", [ping(), *health_checks]),
+        HealthProbe("readyz", [ping(), *watches, *ready_checks]),
+    )
     return Probes(healthz, readyz)
 
 

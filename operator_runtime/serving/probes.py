@@ -93,7 +93,7 @@ def watch_check(reflector: Reflector[Any]) -> Check:
     return Check(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", reason)
 
 
-class Probe:
+class HealthProbe:
     """The checks behind one path. Once they have passed, the log reports when they fail and when that is over."""
 
     def __init__(self, name: str, checks: Sequence[Check]) -> None:
@@ -176,7 +176,7 @@ class Probe:
 class Probes:
     """Answers the requests of a probe server."""
 
-    def __init__(self, *probes: Probe) -> None:
+    def __init__(self, *probes: HealthProbe) -> None:
         self._probes = {each.name: each for each in probes}
 
     async def answer(self, request: web.BaseRequest) -> HttpResponse:

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from operator_runtime.controller.controller import Outcome
+from operator_runtime.controller.controller import ReconcileOutcome
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 from operator_runtime.diagnostics.watchdog import PERIOD_S
 from operator_runtime.workqueue.queue import WorkQueue
@@ -104,13 +104,13 @@ def gauge(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Se
 
 # What each outcome counts as in `controller_runtime_reconcile_total`; all errors are "error" there.
 _RESULTS = {
-    Outcome.SUCCESS: "success",
-    Outcome.REQUEUE: "requeue",
-    Outcome.REQUEUE_AFTER: "requeue_after",
-    Outcome.ERROR: "error",
-    Outcome.TERMINAL: "error",
-    Outcome.TIMEOUT: "error",
-    Outcome.BUG: "error",
+    ReconcileOutcome.SUCCESS: "success",
+    ReconcileOutcome.REQUEUE: "requeue",
+    ReconcileOutcome.REQUEUE_AFTER: "requeue_after",
+    ReconcileOutcome.ERROR: "error",
+    ReconcileOutcome.TERMINAL: "error",
+    ReconcileOutcome.TIMEOUT: "error",
+    ReconcileOutcome.BUG: "error",
 }
 # The counters of errors: of which outcomes.
 _ERRORS = {
@@ -120,13 +120,13 @@ _ERRORS = {
     ),
     "terminal_reconcile_errors": (
         "Reconciles that failed and are not tried again before the object changes.",
-        {Outcome.TERMINAL},
+        {ReconcileOutcome.TERMINAL},
     ),
     "reconcile_panics": (
         "Reconciles that a bug ended: an exception that is not an API error.",
-        {Outcome.BUG},
+        {ReconcileOutcome.BUG},
     ),
-    "reconcile_timeouts": ("Reconciles that were ended because they took too long.", {Outcome.TIMEOUT}),
+    "reconcile_timeouts": ("Reconciles that were ended because they took too long.", {ReconcileOutcome.TIMEOUT}),
 }
 
 
@@ -243,12 +243,12 @@ class ControllerObserver:
         counters: those that each outcome counts in.
     """
 
-    counters: Mapping[Outcome, Sequence[Counter]]
+    counters: Mapping[ReconcileOutcome, Sequence[Counter]]
     reconcile_s: Histogram
     queued_s: Histogram
     worked_s: Histogram
 
-    def reconciled(self, outcome: Outcome, seconds: float) -> None:
+    def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
         """See `controller.ReconcileObserver`."""
         for each in self.counters[outcome]:
             each.inc()

@@ -51,7 +51,7 @@ POD_SELECTOR: Final = "app=memcached,memcached_cr"
 """Which objects are watched of kinds that others have many of: those of any Memcached."""
 
 
-class Owner(NamedTuple):
+class MemcachedOwner(NamedTuple):
     """Owner of objects: the part of a Memcached that they name."""
 
     name: str

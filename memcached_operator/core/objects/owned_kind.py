@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.scripts import suffix_in
 from operator_runtime import ObjectKey
@@ -40,7 +40,7 @@ class OwnedKind:
 
     resource: tuple[str, str, str]
     codec: Codec[Any]
-    made: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
+    made: Callable[[MemcachedOwner, Spec, Sequence[str], str], Manifest | None]
     field: str = ""
     labels: str = ""
     suffix: str = ""
@@ -58,7 +58,7 @@ class OwnedKind:
         return Kind(resource_of(*self.resource), self.codec.record)
 
     def desired(
-        self, owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+        self, owner: MemcachedOwner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
     ) -> Manifest | None:
         """Return what a Memcached desires, None for nothing."""
         is_off = self.field and getattr(spec, self.field) is None
@@ -78,7 +78,7 @@ class OwnedKind:
 
 
 def auxiliary_objects(
-    kinds: Iterable[OwnedKind], owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+    kinds: Iterable[OwnedKind], owner: MemcachedOwner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
 ) -> list[Manifest]:
     """List all that a Memcached desires besides its servers, in the order in which it is created; see `desired`."""
     desired = (each.desired(owner, spec, servers, operator_namespace) for each in kinds)

@@ -21,7 +21,7 @@ from memcached_operator.core.objects.labels import (
     APPLIED_ANNOTATION,
     OWNER_UID_ANNOTATION,
     SCRIPTS_INFIX,
-    Owner,
+    MemcachedOwner,
     labels,
 )
 from operator_runtime import Difference, Fields, ObjectKey, OwnerReference, differences
@@ -74,7 +74,7 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
         return as_json(self)
 
 
-class Identity(msgspec.Struct):  # `metadata`, as far as each record has it
+class ObjectIdentity(msgspec.Struct):  # `metadata`, as far as each record has it
     name: str = ""
     uid: str = ""
     resourceVersion: str = ""
@@ -117,7 +117,7 @@ def as_json(part: Fields) -> dict[str, Any]:
 
 
 def metadata(
-    owner: Owner,
+    owner: MemcachedOwner,
     *,
     name: str | None = None,
     more_labels: dict[str, str] | None = None,

@@ -30,9 +30,9 @@ from memcached_operator.core.objects.workload_types import (
     Hook,
     Lifecycle,
     PodSpec,
-    PodTemplate,
+    PodTemplateSpec,
     Probe,
-    Resources,
+    ResourceRequirements,
     Sleep,
     TcpSocket,
     Volume,
@@ -64,7 +64,7 @@ class Pods(NamedTuple):
         applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
-    template: PodTemplate
+    template: PodTemplateSpec
     passed: tuple[Part, ...]
     scripts: Scripts
     applied: str
@@ -88,7 +88,7 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
             made,
             volumes=(*(made.volumes or ())[:-1], Volume(SCRIPTS, configMap=ConfigMapSource(name + suffix(scripts)))),
         )
-    pods = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), made)
+    pods = PodTemplateSpec(ObjectMeta(labels=labels.labels(name), annotations=annotations), made)
     return Pods(pods, passed, scripts, applied)
 
 
@@ -109,7 +109,7 @@ class Fingerprint(NamedTuple):
     memory: str
 
 
-def fingerprint(made: PodTemplate | None) -> Fingerprint:
+def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
     """Read the fingerprint of a template."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
@@ -136,7 +136,7 @@ def _made(
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
     if transport_text := str(transport(spec.tls, spec.auth, peers_port=spec.handover is not None)):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    whole = keyed(as_json(PodTemplate(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
+    whole = keyed(as_json(PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
     for sidecar in pod.like_server:
         given = _with_agreeing(given, sidecar)
     passed = tuple(parts(given, whole, _TEMPLATE))
@@ -159,7 +159,7 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
         name=labels.CONTAINER,
         image=image,
         args=spec.extraArgs,  # owned, also where it is empty: an added argument is drift
-        resources=Resources(limits=limits, requests=requests),
+        resources=ResourceRequirements(limits=limits, requests=requests),
         readinessProbe=READINESS,
         lifecycle=Lifecycle(Hook(Sleep(sleep_s))) if sleep_s else None,
         securityContext=ContainerSecurity(
@@ -178,7 +178,7 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
             pod = part(pod, spec)
     if only_replaced and not pod.keeps_items:
         kept = ({name: most for name, most in each.items() if name != "memory"} for each in (limits, requests))
-        pod = replace(pod, items_mib=0, server=replace(server, resources=Resources(*kept)))
+        pod = replace(pod, items_mib=0, server=replace(server, resources=ResourceRequirements(*kept)))
     return pod
 
 

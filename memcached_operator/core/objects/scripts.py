@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.core.objects.labels import SCRIPTS_INFIX, Owner
+from memcached_operator.core.objects.labels import SCRIPTS_INFIX, MemcachedOwner
 from memcached_operator.core.objects.owned_object import Manifest, metadata
 from memcached_operator.core.objects.workload_types import Mount
 
@@ -68,7 +68,7 @@ def suffix_in(name: str) -> str:
     return found[0] if found else ""
 
 
-def scripts_config_map(owner: Owner, scripts: Scripts) -> ConfigMapManifest:
+def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
     """The ConfigMap with the scripts of a Memcached's pods."""
     meta = metadata(owner, name=owner.name + suffix(scripts))
     return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=_digests(scripts), immutable=True)

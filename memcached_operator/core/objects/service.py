@@ -13,7 +13,7 @@ from memcached_operator.core.objects.labels import (
     APPLIED_ANNOTATION,
     PORT,
     PORT_NAME,
-    Owner,
+    MemcachedOwner,
     selector_labels,
 )
 from memcached_operator.core.objects.owned_kind import OwnedKind
@@ -70,7 +70,7 @@ def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Differ
         yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
 
 
-def service(owner: Owner, spec: Spec, *, named: bool = False) -> ServiceManifest | None:
+def service(owner: MemcachedOwner, spec: Spec, *, named: bool = False) -> ServiceManifest | None:
     """The Service that a Memcached desires, if it desires one.
 
     Args:

@@ -17,7 +17,7 @@ from memcached_operator.core.objects.labels import (
     MEMORY_ANNOTATION,
     POD_ANNOTATIONS,
     TEMPLATE_ANNOTATION,
-    Owner,
+    MemcachedOwner,
     selector_labels,
 )
 from memcached_operator.core.objects.owned_object import Codec, metadata
@@ -44,7 +44,7 @@ DERIVED_PATHS: Final = (
 
 def desired_workload(
     kind: Workload,
-    owner: Owner,
+    owner: MemcachedOwner,
     size: int,
     image: str,
     user_id: int | None = USER_ID,
@@ -113,7 +113,7 @@ class _Applied(NamedTuple):
 @lru_cache(maxsize=64)  # most specifications are alike
 def _applied(kind: Workload, text: str) -> _Applied:
     spec = applied_spec({APPLIED_ANNOTATION: text}) or DEFAULTS
-    body = desired_workload(kind, Owner("", "", ""), 1, "", spec=spec).body()
+    body = desired_workload(kind, MemcachedOwner("", "", ""), 1, "", spec=spec).body()
     body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
     return _Applied(keyed(body), names_of({"spec": body["spec"]}))
 

@@ -27,7 +27,7 @@ class ContainerSecurity(Fields, frozen=True, omit_defaults=True):  # `securityCo
     readOnlyRootFilesystem: bool | None = None
 
 
-class Resources(Fields, frozen=True, omit_defaults=True):
+class ResourceRequirements(Fields, frozen=True, omit_defaults=True):
     """`resources` of a container, in quantities as the API server writes them."""
 
     limits: dict[str, str] | None = None
@@ -38,7 +38,7 @@ class TcpSocket(Fields, frozen=True, omit_defaults=True):  # `tcpSocket` of a pr
     port: int | str = 0
 
 
-class Exec(Fields, frozen=True, omit_defaults=True):  # `exec` of a probe
+class ExecAction(Fields, frozen=True, omit_defaults=True):  # `exec` of a probe
     command: tuple[str, ...] = ()
 
 
@@ -47,7 +47,7 @@ class Probe(Fields, frozen=True, omit_defaults=True):  # `readinessProbe` or `st
     periodSeconds: int | None = None
     timeoutSeconds: int | None = None
     failureThreshold: int | None = None
-    exec: Exec | None = None
+    exec: ExecAction | None = None
 
 
 class Sleep(Fields, frozen=True, omit_defaults=True):  # `sleep` of a hook
@@ -78,7 +78,7 @@ class Container(Fields, frozen=True, omit_defaults=True):  # `containers[]` or `
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
     ports: tuple[ContainerPort, ...] | None = None
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
     restartPolicy: str | None = None
     readinessProbe: Probe | None = None
     startupProbe: Probe | None = None
@@ -124,7 +124,7 @@ class ClaimSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a claim's
 
     accessModes: tuple[AccessMode, ...] | None = None
     storageClassName: str | None = None
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
 
 
 class ClaimTemplate(Fields, frozen=True, omit_defaults=True):  # `volumeClaimTemplate` of an ephemeral volume
@@ -156,7 +156,7 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod templ
     volumes: tuple[Volume, ...] | None = None
 
 
-class PodTemplate(Fields, frozen=True, omit_defaults=True):  # `spec.template` of a workload
+class PodTemplateSpec(Fields, frozen=True, omit_defaults=True):  # `spec.template` of a workload
     metadata: ObjectMeta | None = None
     spec: PodSpec | None = None
 
@@ -184,7 +184,7 @@ class WorkloadSpec(Fields, frozen=True, omit_defaults=True):
 
     replicas: int | None = None
     selector: LabelSelector | None = None
-    template: PodTemplate | None = None
+    template: PodTemplateSpec | None = None
     strategy: Strategy | None = None
     minReadySeconds: int | None = None
     progressDeadlineSeconds: int | None = None
@@ -207,9 +207,9 @@ class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):
     passed: tuple[Part, ...] = ()
 
     @property
-    def template(self) -> PodTemplate:
+    def template(self) -> PodTemplateSpec:
         """The pods as the operator makes them."""
-        return self.spec.template or PodTemplate()
+        return self.spec.template or PodTemplateSpec()
 
     @property
     def image(self) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
-from memcached_operator.core.objects.owned_object import Identity
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, MemcachedOwner
+from memcached_operator.core.objects.owned_object import ObjectIdentity
 from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
 
 
@@ -42,9 +42,9 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         return ObjectKey(self.namespace, self.name)
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> MemcachedOwner:
         """Owner as the objects that it owns name it."""
-        return Owner(self.name, self.namespace, self.uid)
+        return MemcachedOwner(self.name, self.namespace, self.uid)
 
 
 class _Annotations(msgspec.Struct):
@@ -52,7 +52,7 @@ class _Annotations(msgspec.Struct):
     restart: str = msgspec.field(default="", name=RESTART_ANNOTATION)
 
 
-class _Meta(Identity):
+class _Meta(ObjectIdentity):
     generation: int = 0
     deletionTimestamp: str | None = None
     finalizers: tuple[str, ...] = ()

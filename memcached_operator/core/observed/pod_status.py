@@ -63,7 +63,7 @@ def _one_of_many(reason: str, message: str = "", container: str = "") -> PodProb
 NO_PROBLEM: Final = PodProblem()
 
 
-class Condition(SeenCondition):
+class PodCondition(SeenCondition):
     """Condition of a pod."""
 
     lastTransitionTime: str | None = None
@@ -121,11 +121,11 @@ class PodStatus(msgspec.Struct):
     reason: str = ""
     message: str = ""
     podIP: str = ""
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
     containerStatuses: list[_ContainerStatus] | None = None
     initContainerStatuses: list[_ContainerStatus] | None = None
 
-    def condition(self, type_: str) -> Condition:
+    def condition(self, type_: str) -> PodCondition:
         """The condition of that type, an empty one where there is none."""
         return next((each for each in self.conditions or () if each.type == type_), _NEVER)
 
@@ -135,7 +135,7 @@ class PodStatus(msgspec.Struct):
         return next((each for each in self.containerStatuses or () if each.name == CONTAINER), None)
 
 
-_NEVER: Final = Condition()
+_NEVER: Final = PodCondition()
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS: Final = 160
 _FAILURE_CHARS: Final = 300

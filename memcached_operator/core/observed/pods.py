@@ -23,7 +23,7 @@ from memcached_operator.core.objects.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.core.objects.owned_object import Identity, OwnerRef, controller_of
+from memcached_operator.core.objects.owned_object import ObjectIdentity, OwnerRef, controller_of
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import ConfigMapSource
 from memcached_operator.core.observed.pod_status import (
@@ -190,7 +190,7 @@ class _PodAnnotations(
     outdated_items: str = ""
 
 
-class _PodMeta(Identity):
+class _PodMeta(ObjectIdentity):
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     deletionGracePeriodSeconds: int | None = None

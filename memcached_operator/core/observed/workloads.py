@@ -39,7 +39,7 @@ from memcached_operator.core.objects.owned_object import (
 from memcached_operator.core.objects.pod_template import USER_ID, template as pods_of
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.scripts import SCRIPTS
-from memcached_operator.core.objects.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
+from memcached_operator.core.objects.workload_types import PodSpec, PodTemplateSpec, WorkloadManifest, WorkloadSpec
 
 
 class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
@@ -224,7 +224,7 @@ def _scripts(spec: WorkloadSpec) -> str:
 
 def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
     """Keep of a live workload what can be owned, in the form in which the desired one is built."""
-    template = spec.template or PodTemplate()
+    template = spec.template or PodTemplateSpec()
     live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
     # The API server drops empty lists; the desired form has them, for no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
@@ -234,7 +234,7 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
         spec=msgspec.structs.replace(
             spec,
             **(_left_out(spec) if spec.strategy is not None else {}),
-            template=PodTemplate(
+            template=PodTemplateSpec(
                 ObjectMeta(labels=live.labels, annotations=annotations or None),
                 msgspec.structs.replace(pod, containers=containers),
             ),

@@ -17,7 +17,7 @@ from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.draining import left_s, stateful_set_servers, without_future_times
-from memcached_operator.core.plan.published_list import FREE, ListPolicy, Servers, next_list
+from memcached_operator.core.plan.published_list import FREE, ListedServers, ListPolicy, next_list
 from memcached_operator.core.plan.workload_migration import OTHER, Migration, listed_workload, migration
 from operator_runtime import ObjectKey
 
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     replicas: Mapping[Workload, int]
     removed: Workload | None
     drained: bool
-    servers: Servers
+    servers: ListedServers
     next_s: float | None
 
 
@@ -74,4 +74,4 @@ def plan(
     names = last.serverList or () if policy.is_frozen else next_list(key, spec.size, listed, last, pods)
     # What has drained is acted upon, in this reconcile or when the status has it.
     next_s = min((left_s(each, spec.drainPeriodSeconds, now) for each in draining if each not in drained), default=None)
-    return Plan(target, replicas, moved.removed, has_drained, Servers(listed, names, draining), next_s)
+    return Plan(target, replicas, moved.removed, has_drained, ListedServers(listed, names, draining), next_s)

@@ -23,7 +23,7 @@ from operator_runtime import ObjectKey
 _NAMED: Final = re.compile(r"[^.]+-([0-9]{1,10})\.")  # others may write the status, too
 
 
-class Servers(NamedTuple):
+class ListedServers(NamedTuple):
     """Published servers.
 
     Attributes:
@@ -73,18 +73,20 @@ def next_list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: S
     return tuple(server(key.name, key.namespace, ordinal) for ordinal in sorted(ordinals) if ordinal < size)
 
 
-def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
+def as_published(last: Status, pods: Sequence[PodRecord]) -> ListedServers | None:
     """List that stays published while the specification cannot be read; None where nothing was."""
     match last.workload:
         case "Deployment":
-            return Servers("Deployment", addresses(pods), last.draining or ())
+            return ListedServers("Deployment", addresses(pods), last.draining or ())
         case "StatefulSet":
-            return Servers("StatefulSet", last.serverList or (), last.draining or ())
+            return ListedServers("StatefulSet", last.serverList or (), last.draining or ())
         case _:
             return None
 
 
-def as_ending(last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]) -> Servers | None:
+def as_ending(
+    last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]
+) -> ListedServers | None:
     """List that stays published while the Memcached is being deleted; None where nothing was.
 
     Where a StatefulSet is there, it makes a lost server anew under its name, which stays listed. Where it goes or is

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from memcached_operator.core.change_messages import announced
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.live.live_memory import LiveMemory
 from memcached_operator.core.rollout.workload_decision import Provenance, WorkloadChange
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.core.write_messages import announced
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from memcached_operator.core.objects.applied_spec import json_of, spec_of
 from memcached_operator.core.objects.keyed_differences import unequal
 from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
 from memcached_operator.core.objects.pod_template_overlay import merged
-from memcached_operator.core.objects.workload_types import PodTemplate
+from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from memcached_operator.core.rollout.cost_messages import (
     BEFORE_RESIZE,
     NO_SERVER_AFFECTED,
@@ -49,7 +49,7 @@ class Cost(Enum):
     """Nothing of the servers changes."""
 
 
-class Change(NamedTuple):
+class CostedChange(NamedTuple):
     """The differences of one cost.
 
     Attributes:
@@ -78,7 +78,7 @@ class Basis(NamedTuple):
     user_id: int | None = USER_ID
     means: Means = Means()
 
-    def template(self, spec: Spec) -> PodTemplate:
+    def template(self, spec: Spec) -> PodTemplateSpec:
         return template("", spec.image or self.image, self.user_id, spec).template
 
     def why_not_live(self, spec: Spec) -> str:
@@ -86,7 +86,7 @@ class Basis(NamedTuple):
         return why_not_live(transport(spec.tls, spec.auth), self.means, restarts=restarts)
 
 
-def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
+def changes(old: Spec, new: Spec, basis: Basis) -> tuple[CostedChange, ...]:
     """List the costs of giving a Memcached of that specification another one, the dearest first."""
     found: dict[Cost, list[Difference]] = {}
     total, before, spec = _effect(old, new, basis), json_of(old), old
@@ -95,7 +95,9 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
         cost = Cost.MOVING if each.path == "spec.workload" else _effect(spec, spec_of(after), basis)
         found.setdefault(_in_all(cost, total, old, new), []).append(each)
         before, spec = after, spec_of(after)
-    return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
+    return tuple(
+        CostedChange(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found
+    )
 
 
 def _in_spec(difference: Difference) -> Keys:
@@ -108,7 +110,7 @@ def differing(old: Spec, new: Spec) -> list[Difference]:
     return [*unequal(keyed(json_of(new)), keyed(json_of(old)), ("spec",))]
 
 
-def cost_of(old: PodTemplate, new: PodTemplate, workload: Workload, why_not_live: str) -> Cost | None:
+def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_not_live: str) -> Cost | None:
     """Return the cost of giving servers another template; None where it does not concern them.
 
     Args:

@@ -18,7 +18,7 @@ from memcached_operator.core.objects.labels import (
     TEMPLATE_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.core.objects.workload_types import PodTemplate, WorkloadManifest
+from memcached_operator.core.objects.workload_types import PodTemplateSpec, WorkloadManifest
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 
@@ -34,7 +34,7 @@ _ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
 _MOST_DIGITS: Final = 10
 
 
-class Request(NamedTuple):
+class RestartRequest(NamedTuple):
     """The annotation of a pod that is being changed in place.
 
     Attributes:
@@ -51,13 +51,13 @@ class Request(NamedTuple):
         return " ".join(map(str, self))
 
 
-def requested(pod: PodRecord) -> Request | None:
+def requested(pod: PodRecord) -> RestartRequest | None:
     """The annotation of a pod, None where it is not being changed, or it cannot be read."""
     if not pod.in_place:
         return None
     try:
         template_hash, restarts, since_s = pod.in_place.split(" ")
-        return Request(template_hash, _count(restarts), _count(since_s))
+        return RestartRequest(template_hash, _count(restarts), _count(since_s))
     except ValueError:
         return None
 
@@ -150,7 +150,7 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
     """
     made = desired.template.spec
     desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
-    annotations = {IN_PLACE_ANNOTATION: str(Request(workload.template_hash, pod.restarts, int(now_s)))}
+    annotations = {IN_PLACE_ANNOTATION: str(RestartRequest(workload.template_hash, pod.restarts, int(now_s)))}
     if restart := desired_annotations.get(RESTART_ANNOTATION):
         annotations[RESTART_ANNOTATION] = restart
     if pod.image == desired.image:
@@ -176,7 +176,7 @@ def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
     return {"metadata": {"resourceVersion": pod.resource_version, **metadata}}
 
 
-def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
+def are_alike(one: PodTemplateSpec, other: PodTemplateSpec) -> bool:
     """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
     restart.
     """

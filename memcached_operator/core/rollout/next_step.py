@@ -20,7 +20,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout import in_place
-from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState, Server, ServerState, is_stale
+from memcached_operator.core.rollout.server_states import (
+    STUCK_AFTER_S,
+    RollingServer,
+    RolloutState,
+    ServerState,
+    is_stale,
+)
 
 
 class WaitReason(Enum):
@@ -36,12 +42,12 @@ class WaitReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RolloutDone:
     """Completion: all servers are as desired."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RolloutWait:
     """Wait for something that comes first.
 
     Attributes:
@@ -88,10 +94,10 @@ class Stuck:
     requeue_s: float | None = None
 
 
-Step: TypeAlias = Done | Wait | Evict | RestartInPlace | MarkUpdated | Stuck
+Step: TypeAlias = RolloutDone | RolloutWait | Evict | RestartInPlace | MarkUpdated | Stuck
 
 
-class Rollout(NamedTuple):
+class RolloutProgress(NamedTuple):
     """The next step of a rollout, and how far it is.
 
     Attributes:
@@ -99,7 +105,7 @@ class Rollout(NamedTuple):
         in_place: how many of them are restarted in place, and keep their items.
     """
 
-    step: Step = Done()
+    step: Step = RolloutDone()
     stale: int = 0
     in_place: int = 0
 
@@ -109,22 +115,22 @@ class Rollout(NamedTuple):
 
         No server is stale before the workload's controller has observed its template: see `WorkloadRecord.is_observed`.
         """
-        return bool(self.stale) or not isinstance(self.step, Done)
+        return bool(self.stale) or not isinstance(self.step, RolloutDone)
 
     @property
     def requeue_s(self) -> float | None:
         """Seconds until more is to be done, None where an event will come."""
-        return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None
+        return self.step.requeue_s if isinstance(self.step, RolloutWait | Stuck) else None
 
 
-DONE: Final = Rollout()
+DONE: Final = RolloutProgress()
 
 
-def rollout(state: RolloutState | None) -> Rollout:
+def rollout(state: RolloutState | None) -> RolloutProgress:
     """Choose the next step from the observed state; None while there is no workload."""
     if state is None or state.workload.deleting:
         return DONE
-    return Rollout(_next_step(state), len(state.stale), sum(each.can_restart for each in state.servers))
+    return RolloutProgress(_next_step(state), len(state.stale), sum(each.can_restart for each in state.servers))
 
 
 def _next_step(state: RolloutState) -> Step:
@@ -140,14 +146,14 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
     if not state.is_deployment:
         return None
     if not state.stale:
-        return Done()
+        return RolloutDone()
     others = any(is_stale(each.pod, state.workload, state.impossible) for each in state.servers)
-    return Wait(WaitReason.CONTROLLER) if others or len(state.servers) < state.spec.size else None
+    return RolloutWait(WaitReason.CONTROLLER) if others or len(state.servers) < state.spec.size else None
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
     """End the rollout where no server is stale; a server that fails by itself does not begin one."""
-    return None if state.stale or state.underway else Done()
+    return None if state.stale or state.underway else RolloutDone()
 
 
 def restarted(state: RolloutState) -> Step | None:
@@ -158,12 +164,12 @@ def restarted(state: RolloutState) -> Step | None:
 
 def paused(state: RolloutState) -> Step | None:
     """Hold while the rollout is paused. Where only the last new server is yet to get ready, nothing is to be held."""
-    return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused and state.stale else None
+    return RolloutWait(WaitReason.UNPAUSED) if state.spec.rollout.paused and state.stale else None
 
 
 def unobserved(state: RolloutState) -> Step | None:
     """Wait until the controller has named the new revision: before that, no pod would be created of it."""
-    return None if state.workload.is_observed else Wait(WaitReason.OBSERVED)
+    return None if state.workload.is_observed else RolloutWait(WaitReason.OBSERVED)
 
 
 def not_running(state: RolloutState) -> Step | None:
@@ -181,7 +187,7 @@ def not_running(state: RolloutState) -> Step | None:
 
 def handing_over(state: RolloutState) -> Step | None:
     """Hold servers that have keys while servers hand over."""
-    return Wait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
+    return RolloutWait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
 
 
 def missing(state: RolloutState) -> Step | None:
@@ -190,7 +196,7 @@ def missing(state: RolloutState) -> Step | None:
         return None
     longest_s = max(state.missing_s.values(), default=0.0)
     if longest_s < STUCK_AFTER_S:
-        return Wait(WaitReason.PODS, STUCK_AFTER_S - longest_s)  # the StatefulSet's controller is making one
+        return RolloutWait(WaitReason.PODS, STUCK_AFTER_S - longest_s)  # the StatefulSet's controller is making one
     server = f"{state.workload.name}-{max(each for each, for_s in state.missing_s.items() if for_s >= STUCK_AFTER_S)}"
     return Stuck(server, _not_made(server, state))
 
@@ -207,12 +213,12 @@ def unready(state: RolloutState) -> Step | None:
     stuck = next((each.pod for each in state.away if _keeps_from_going_on(state, each)), None)
     if stuck is not None:
         return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
-    return Wait(WaitReason.READY, requeue_s)
+    return RolloutWait(WaitReason.READY, requeue_s)
 
 
 def complete(state: RolloutState) -> Step | None:
     """End the rollout once the last server is there."""
-    return None if state.stale else Done()
+    return None if state.stale else RolloutDone()
 
 
 def pausing(state: RolloutState) -> Step | None:
@@ -223,7 +229,7 @@ def pausing(state: RolloutState) -> Step | None:
     """
     pause_s = state.spec.rollout.minReadySeconds
     left_s = max((state.left_s(each.pod, pause_s) for each in state.servers if each.pod.ready), default=0.0)
-    return Wait(WaitReason.PAUSE, left_s) if left_s else None
+    return RolloutWait(WaitReason.PAUSE, left_s) if left_s else None
 
 
 GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
@@ -233,13 +239,13 @@ GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
 """In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 
 
-def _update(servers: Sequence[Server]) -> Step:
+def _update(servers: Sequence[RollingServer]) -> Step:
     """Update the one with the highest ordinal."""
     highest = max(servers, key=lambda each: (each.pod.ordinal, each.pod.name))
     return RestartInPlace(highest.pod) if highest.can_restart else Evict(highest.pod)
 
 
-def _is_left(state: RolloutState, server: Server) -> bool:
+def _is_left(state: RolloutState, server: RollingServer) -> bool:
     """Report whether a server whose memcached does not run is left as it is for now."""
     unproven = any(not each.is_due for each in state.away)  # by the present template, or on the way to it
     if in_place.has_ended(server.pod) and server.state is ServerState.OUTDATED:
@@ -252,7 +258,7 @@ def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
     return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
 
 
-def _keeps_from_going_on(state: RolloutState, server: Server) -> bool:
+def _keeps_from_going_on(state: RolloutState, server: RollingServer) -> bool:
     """Report whether a server that was replaced or restarted will not get ready by itself."""
     pod = server.pod
     if server.is_due or server.state is ServerState.RESTARTING or state.may_yet_start(pod):

@@ -20,7 +20,14 @@ from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import Resizing
-from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
+from memcached_operator.core.rollout.next_step import (
+    Evict,
+    MarkUpdated,
+    RestartInPlace,
+    RolloutProgress,
+    Stuck,
+    rollout,
+)
 from memcached_operator.core.rollout.server_states import RolloutState, missing_servers
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.servers.stats_cache import StatsCache
@@ -52,7 +59,7 @@ class ServerProgress(NamedTuple):
         outcome: what is reported of it.
     """
 
-    rollout: Rollout
+    rollout: RolloutProgress
     absent: str
     outdated_secrets: Mapping[str, str]
     outcome: Outcome

@@ -152,7 +152,7 @@ class ServerState(Enum):
 _DUE: Final = (ServerState.OUTDATED, ServerState.OVERDUE, ServerState.DIVERTED)
 
 
-class Server(NamedTuple):
+class RollingServer(NamedTuple):
     """A server that is to stay.
 
     Attributes:
@@ -212,7 +212,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
         return self.workload.kind == "Deployment"
 
     @cached_property
-    def servers(self) -> Sequence[Server]:
+    def servers(self) -> Sequence[RollingServer]:
         """The pods that are to stay, each with its state."""
         size = max(self.spec.size, 0)
         pods = [pod for pod in self.pods if pod.workload == self.workload.kind and pod.ordinal < size]
@@ -220,11 +220,13 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
         restarts = not (self.is_deployment and stale)  # else its controller replaces them, by the present certificate
         stale |= {pod.uid for pod in pods if restarts and pod.uid in self.outdated_secrets}
         return [
-            self._stale_server(pod, restarts=restarts) if pod.uid in stale else Server(pod, ServerState.CURRENT, False)
+            self._stale_server(pod, restarts=restarts)
+            if pod.uid in stale
+            else RollingServer(pod, ServerState.CURRENT, False)
             for pod in pods
         ]
 
-    def _stale_server(self, pod: PodRecord, *, restarts: bool) -> Server:
+    def _stale_server(self, pod: PodRecord, *, restarts: bool) -> RollingServer:
         failed = in_place.has_failed(pod, self.workload, self.now_s)
         can_restart = restarts and not failed and in_place.is_possible(pod, self.workload)
         is_given = not failed and in_place.is_in_progress(pod, self.workload)
@@ -236,20 +238,20 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
             state = ServerState.RETURNING
         else:
             state = ServerState.OVERDUE if self.is_past_deadline(pod) else ServerState.OUTDATED
-        return Server(pod, state, can_restart)
+        return RollingServer(pod, state, can_restart)
 
     @cached_property
-    def stale(self) -> Sequence[Server]:
+    def stale(self) -> Sequence[RollingServer]:
         """Servers that are to be replaced, or restarted in place, or are being so."""
         return [each for each in self.servers if each.is_stale]
 
     @cached_property
-    def due(self) -> Sequence[Server]:
+    def due(self) -> Sequence[RollingServer]:
         """Stale servers that were not given the present template in their pods, or have failed to return to it."""
         return [each for each in self.servers if each.is_due]
 
     @cached_property
-    def away(self) -> Sequence[Server]:
+    def away(self) -> Sequence[RollingServer]:
         """Servers that do not serve, or are about to stop."""
         return [each for each in self.servers if not each.serves]
 

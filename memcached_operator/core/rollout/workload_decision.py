@@ -106,7 +106,7 @@ class Decision(NamedTuple):
     hold: Hold
 
 
-def decide(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Decision:
+def decide_workload(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Decision:
     """Decide what is written now.
 
     Args:

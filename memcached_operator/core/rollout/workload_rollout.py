@@ -22,7 +22,7 @@ from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
-from memcached_operator.core.rollout.next_step import Rollout
+from memcached_operator.core.rollout.next_step import RolloutProgress
 from memcached_operator.core.rollout.rollout_lock import RolloutLock
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_decision import (
@@ -30,7 +30,7 @@ from memcached_operator.core.rollout.workload_decision import (
     Hold,
     Provenance,
     WorkloadChange,
-    decide,
+    decide_workload,
     has_foreign_template,
 )
 from memcached_operator.core.snapshot import Snapshot
@@ -145,7 +145,7 @@ class WorkloadRollout:
         """Decide what is written, after the progress of servers to other memory, which comes first."""
         paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
         if not change.is_target:
-            return _Decided(decide(change, has_lock=has_lock, paused=paused, resizing=False))
+            return _Decided(decide_workload(change, has_lock=has_lock, paused=paused, resizing=False))
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
             self._lock.resume(snapshot.memcached.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
@@ -166,12 +166,12 @@ class WorkloadRollout:
         if live is not None and change.is_step:
             refused = refusal(resizing, servers, live.memory, memory)
             holds = holds or refused is not None
-            decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
+            decision = decide_workload(change, has_lock=has_lock, paused=paused, resizing=holds)
             return _Decided(decision, without_replacing(resizing), refused)
         if resizing.impossible and not holds:
             change = replace(change, replaces=True)
             has_lock = self._has_lock(snapshot, change)
-        decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
+        decision = decide_workload(change, has_lock=has_lock, paused=paused, resizing=holds)
         # A new server would be made as the template is kept: without that memory.
         kept = decision.hold is not Hold.NONE
         return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
@@ -228,7 +228,7 @@ class WorkloadRollout:
         return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
 
 
-def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:
+def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: RolloutProgress) -> bool:
     """Report whether all servers are ready, and of the present template."""
     if workload is None or not (workload.is_observed and workload.rolled_out):
         return False

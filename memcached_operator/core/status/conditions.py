@@ -19,7 +19,7 @@ from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.draining import drained_at
-from memcached_operator.core.plan.published_list import Servers
+from memcached_operator.core.plan.published_list import ListedServers
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.features.memory_scaling.retaining_condition import retaining
@@ -101,7 +101,7 @@ def _discouraged(observed: Observation) -> Iterator[Condition]:
         yield Condition(DISCOURAGED, "True", advice[0].reason, " ".join(each.message for each in advice))
 
 
-def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
+def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ...] | None:
     """Return the servers that drain. Their start is the time of this write, and not of the plan, some writes ago."""
     written = last.draining or ()
     written_draining = (

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import Handover, Problem, Reason, Sizes, Status, first_of, joined, sizes_of
+from memcached_operator.api.status import HandoverStatus, Problem, Reason, Sizes, Status, first_of, joined, sizes_of
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
 from memcached_operator.core.objects.service import is_load_balanced
@@ -17,13 +17,13 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import ObjectsResult
-from memcached_operator.core.plan.published_list import Servers, as_ending, as_published
+from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
 from memcached_operator.core.plan.workload_migration import OTHER
-from memcached_operator.core.rollout.next_step import DONE, Rollout
+from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.server_states import ObservedPods
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.handover.handovers import Progress
+from memcached_operator.features.handover.handover_reconciler import Progress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth
 
@@ -80,7 +80,7 @@ class Observation(msgspec.Struct, frozen=True):
     kind: Workload
     workload: WorkloadRecord | None
     pods: Sequence[PodRecord]
-    servers: Servers | None = None
+    servers: ListedServers | None = None
     service: str = ""
     problem: Problem | None = None
     waiting: str = ""
@@ -89,7 +89,7 @@ class Observation(msgspec.Struct, frozen=True):
     terminating: str = ""
     leaving: Workload | None = None
     advice: Sequence[Problem] = ()
-    rollout: Rollout = DONE
+    rollout: RolloutProgress = DONE
     absent: str = ""
     drain_s: int = 0
     paused: bool = False
@@ -102,7 +102,7 @@ class Observation(msgspec.Struct, frozen=True):
     memory: str = ""
     sizes: Sizes | None = None
     scaling: Scaling | None = None
-    handover: Handover | None = None
+    handover: HandoverStatus | None = None
     handing_over: str = ""
 
     @property

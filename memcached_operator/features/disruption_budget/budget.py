@@ -13,7 +13,7 @@ import msgspec
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.objects.labels import Owner, labels, selector_labels
+from memcached_operator.core.objects.labels import MemcachedOwner, labels, selector_labels
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
@@ -92,7 +92,7 @@ class _BudgetCodec(Codec[BudgetManifest]):
         return BudgetRecord(**msgspec.structs.asdict(record), selector=selector)
 
 
-def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
+def budget(owner: MemcachedOwner, spec: Spec) -> BudgetManifest | None:
     """The PodDisruptionBudget that a Memcached desires, if it desires one."""
     desired = spec.disruptionBudget or (_BY_DEFAULT if spec.size > 1 else None)
     if desired is None or desired.maxUnavailable == _NO_LIMIT:

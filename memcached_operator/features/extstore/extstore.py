@@ -22,7 +22,7 @@ from memcached_operator.core.objects.workload_types import (
     ClaimTemplate,
     EmptyDir,
     Mount,
-    Resources,
+    ResourceRequirements,
     Volume,
 )
 
@@ -68,5 +68,5 @@ def _options(extstore: Extstore, item_size: str, moved_from: int) -> tuple[str, 
 def _volume(claim: EphemeralVolume | None, size: str) -> Volume:
     if claim is None:
         return Volume(EXTSTORE, emptyDir=EmptyDir(sizeLimit=size))
-    spec = ClaimSpec(claim.accessModes, claim.storageClassName, Resources(requests={"storage": size}))
+    spec = ClaimSpec(claim.accessModes, claim.storageClassName, ResourceRequirements(requests={"storage": size}))
     return Volume(EXTSTORE, ephemeral=Claim(ClaimTemplate(spec)))

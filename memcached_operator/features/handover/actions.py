@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from memcached_operator.api.status import Handover
+from memcached_operator.api.status import HandoverStatus
 from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import Server
+from memcached_operator.features.handover.situation import HandoverServer
 
 
 class GivenUp(Enum):
@@ -37,7 +37,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class HandoverWait:
     """Wait without an action for now.
 
     Attributes:
@@ -58,7 +58,7 @@ class PeersChange:
         outdated: from now on others change what the server has, without its knowledge.
     """
 
-    server: Server
+    server: HandoverServer
     peers: Peers
     outdated: bool = False
 
@@ -71,14 +71,14 @@ class SetPeers:
 
 
 @dataclass(frozen=True, slots=True)
-class Empty:
+class EmptyServers:
     """Deletion of all items of these servers.
 
     Attributes:
         is_last: what they get from now on is not outdated, so that their marks go.
     """
 
-    servers: tuple[Server, ...]
+    servers: tuple[HandoverServer, ...]
     is_last: bool = True
 
 
@@ -86,7 +86,7 @@ class Empty:
 class Purge:
     """Deletion, at these servers, of what nobody used since the former list had its last client."""
 
-    servers: tuple[Server, ...]
+    servers: tuple[HandoverServer, ...]
     unused_since_s: float
 
 
@@ -98,7 +98,7 @@ class Advance:
         publishes: the list changes with it.
     """
 
-    to: Handover | None
+    to: HandoverStatus | None
     publishes: bool = False
 
 
@@ -106,7 +106,7 @@ class Advance:
 class Resume:
     """Return to the step that servers are at, as another client changed the status."""
 
-    to: Handover
+    to: HandoverStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ class GiveUp:
         names: of the servers that kept it from one.
     """
 
-    to: Handover
+    to: HandoverStatus
     why: GivenUp
     names: tuple[str, ...]
 
 
-Action: TypeAlias = Nothing | Wait | SetPeers | Empty | Purge | Advance | Resume | GiveUp
+Action: TypeAlias = Nothing | HandoverWait | SetPeers | EmptyServers | Purge | Advance | Resume | GiveUp

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from memcached_operator.api.status import HandoverStep
 from memcached_operator.features.handover.actions import PeersChange
 from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import Server, Situation
+from memcached_operator.features.handover.situation import HandoverServer, Situation
 from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S
 
 
-def without_peers(servers: Sequence[Server]) -> tuple[PeersChange, ...]:
+def without_peers(servers: Sequence[HandoverServer]) -> tuple[PeersChange, ...]:
     """Changes after which these servers have no peers, and hide marks from clients all the same."""
     return tuple(_with_peers(each) for each in servers)
 
@@ -65,12 +65,12 @@ def marked_as_unpurged(situation: Situation) -> tuple[PeersChange, ...]:
     )
 
 
-def returned(situation: Situation) -> tuple[Server, ...]:
+def returned(situation: Situation) -> tuple[HandoverServer, ...]:
     """Servers that are back, and still have what others have changed."""
     return tuple(each for each in situation.ready if each.outdated and not each.emptied)
 
 
-def outdated_members(situation: Situation) -> tuple[Server, ...]:
+def outdated_members(situation: Situation) -> tuple[HandoverServer, ...]:
     """Servers whose items others have changed, and that are told of all writes again."""
     members = _members(situation)
     return tuple(
@@ -82,7 +82,7 @@ def outdated_members(situation: Situation) -> tuple[Server, ...]:
     )
 
 
-def outdated_without_peers(situation: Situation) -> tuple[Server, ...]:
+def outdated_without_peers(situation: Situation) -> tuple[HandoverServer, ...]:
     """Servers that came back while clients have one list, and query no others. Nothing waits for that for ever."""
     is_complete = _is_at(situation, HandoverStep.COMPLETE)
     late_s = situation.now.timestamp() - CONFIRMED_WITHIN_S if is_complete else 0.0
@@ -97,7 +97,7 @@ def dropped_addresses(changes: Sequence[PeersChange]) -> frozenset[str]:
     return frozenset(a for old, new in pairs if old is not None for a in old.addresses if a not in new.addresses)
 
 
-def _members(situation: Situation) -> Sequence[Server]:
+def _members(situation: Situation) -> Sequence[HandoverServer]:
     """Servers that others have as peers, or may: each is ready, and has no items that others have changed since.
 
     While clients may have two lists, one without a peers' file has yet to be emptied.
@@ -110,22 +110,22 @@ def _is_at(situation: Situation, step: HandoverStep) -> bool:
     return situation.last is not None and situation.last.step is step
 
 
-def _is_named(situation: Situation, server: Server) -> bool:
+def _is_named(situation: Situation, server: HandoverServer) -> bool:
     """Report whether another has a server as a peer."""
     return any(_names(each, server.address) for each in situation.servers)
 
 
-def _has_others(situation: Situation, server: Server) -> bool:
+def _has_others(situation: Situation, server: HandoverServer) -> bool:
     """Report whether others fill themselves from each other."""
     return any(each.is_connected for each in situation.servers if each is not server)
 
 
-def _with_peers(server: Server, peers: Sequence[Server] = (), *, outdated: bool = False) -> PeersChange:
+def _with_peers(server: HandoverServer, peers: Sequence[HandoverServer] = (), *, outdated: bool = False) -> PeersChange:
     generation = server.peers.generation + 1 if server.peers is not None else 1
     joining = frozenset(each.address for each in peers if each.outdated)
     addresses = tuple(sorted(each.address for each in peers))
     return PeersChange(server, Peers(generation, addresses, joining), outdated)
 
 
-def _names(server: Server, address: str) -> bool:
+def _names(server: HandoverServer, address: str) -> bool:
     return server.peers is not None and address in server.peers.addresses

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from memcached_operator.api.status import Handover, HandoverStep, Problem, Reason, first_of
-from memcached_operator.features.handover.actions import Action, Awaited, GivenUp, GiveUp, Wait
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Reason, first_of
+from memcached_operator.features.handover.actions import Action, Awaited, GivenUp, GiveUp, HandoverWait
 from memcached_operator.features.handover.situation import Situation
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, published_s
 from operator_runtime import rfc3339
@@ -34,15 +34,15 @@ _STEPS: Final = {
 }
 
 
-def progress_message(action: Action, state: Handover | None, situation: Situation) -> str:
+def progress_message(action: Action, state: HandoverStatus | None, situation: Situation) -> str:
     """Progress in a sentence, which changes with the steps and with the servers that are not ready; "" for none."""
     now = situation.now
     if state is None or situation.for_s is None or state.step is HandoverStep.COMPLETE:
         return ""
     match action:
-        case Wait(why=Awaited.SERVERS, names=names):
+        case HandoverWait(why=Awaited.SERVERS, names=names):
             return f"The list of servers does not change until these are ready: {first_of(names)}."
-        case Wait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKER_TTL_S:
+        case HandoverWait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKER_TTL_S:
             ends = _clock(now, left_s)
             return f"The list of servers does not change before {ends}, as clients may have the former list until then."
     if state.step is HandoverStep.PUBLISHED:
@@ -50,7 +50,7 @@ def progress_message(action: Action, state: Handover | None, situation: Situatio
     return _STEPS[state.step]
 
 
-def advice(situation: Situation, state: Handover | None, given_up: GiveUp | None) -> tuple[Problem, ...]:
+def advice(situation: Situation, state: HandoverStatus | None, given_up: GiveUp | None) -> tuple[Problem, ...]:
     """Reason for which the list changes without a hand-over, or did so lately."""
     if situation.for_s is None:
         return ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from memcached_operator.api.status import Handover
+from memcached_operator.api.status import HandoverStatus
 from memcached_operator.features.handover.peers import Peers
 from memcached_operator.features.handover.step_times import EPOCH
 
@@ -21,7 +21,7 @@ class PurgeState(Enum):
     FAILED = "over, and not done at some server"
 
 
-class Origin(Enum):
+class StatusOrigin(Enum):
     """Client that wrote a status."""
 
     OWN = "this leader"
@@ -30,7 +30,7 @@ class Origin(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class HandoverServer:
     """A server of the StatefulSet that is not being deleted.
 
     Attributes:
@@ -75,17 +75,17 @@ class Situation:
         origin: who wrote the status as it is.
     """
 
-    last: Handover | None
+    last: HandoverStatus | None
     size: int
     listed: frozenset[int]
-    servers: Sequence[Server]
+    servers: Sequence[HandoverServer]
     for_s: int | None
     now: datetime
     purge: PurgeState = PurgeState.DUE
     unpurged: frozenset[str] = frozenset()
     waits_since: datetime = EPOCH
     is_refused: bool = False
-    origin: Origin = Origin.FORMER
+    origin: StatusOrigin = StatusOrigin.FORMER
 
     @property
     def is_changing(self) -> bool:
@@ -104,5 +104,5 @@ class Situation:
         return tuple(known.get(each, f"ordinal {each}") for each in range(self.size) if each not in ready)
 
     @property
-    def ready(self) -> Sequence[Server]:
+    def ready(self) -> Sequence[HandoverServer]:
         return [each for each in self.servers if each.ready_since_s is not None and each.address]

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.status_times import parsed_time, status_time
 
 MARKER_TTL_S: Final = 3
@@ -15,12 +15,12 @@ MARKER_TTL_S: Final = 3
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> Handover:
+def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> HandoverStatus:
     """The status of a step that begins now."""
-    return Handover(step, status_time(now), status_time(former_list_end))
+    return HandoverStatus(step, status_time(now), status_time(former_list_end))
 
 
-def bounded(status: Handover, for_s: int, now: datetime) -> Handover:
+def bounded(status: HandoverStatus, for_s: int, now: datetime) -> HandoverStatus:
     """The status with times that can be believed.
 
     Without those that are yet to come, as of a leader whose clock was ahead: else steps would last for as long as it
@@ -36,21 +36,21 @@ def bounded(status: Handover, for_s: int, now: datetime) -> Handover:
     return status
 
 
-def start_of(status: Handover) -> datetime:
+def start_of(status: HandoverStatus) -> datetime:
     """Time at which the step began; long ago where another client wrote what is no time."""
     return parsed_time(status.startTime) or EPOCH
 
 
-def former_list_end_of(status: Handover) -> datetime:
+def former_list_end_of(status: HandoverStatus) -> datetime:
     """Time from which on no client has the list before the present one; long ago where there was none."""
     return parsed_time(status.formerListEndTime) or EPOCH
 
 
-def former_clients_s(status: Handover, now: datetime) -> float:
+def former_clients_s(status: HandoverStatus, now: datetime) -> float:
     """Seconds for which clients may have the list before the present one; 0 or less where none has."""
     return (former_list_end_of(status) - now).total_seconds()
 
 
-def published_s(status: Handover, for_s: int, now: datetime) -> float:
+def published_s(status: HandoverStatus, for_s: int, now: datetime) -> float:
     """Seconds until clients have had their time to follow a list that was published."""
     return (start_of(status) - now).total_seconds() + for_s + MARKER_TTL_S

@@ -18,19 +18,19 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
     Awaited,
-    Empty,
+    EmptyServers,
     GiveUp,
+    HandoverWait,
     Nothing,
     Purge,
     Resume,
     SetPeers,
-    Wait,
 )
 from memcached_operator.features.handover.peer_changes import (
     connected,
@@ -41,7 +41,7 @@ from memcached_operator.features.handover.peer_changes import (
     outdated_without_peers,
     returned,
 )
-from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import (
     MARKER_TTL_S,
     bounded,
@@ -62,7 +62,7 @@ from memcached_operator.features.handover.time_limits import (
 _UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING)
 
 
-def decide(situation: Situation) -> Action:
+def decide_handover(situation: Situation) -> Action:
     """Decide the next action."""
     last, for_s = situation.last, situation.for_s
     if for_s is not None and situation.size > 0 and not situation.listed:
@@ -108,13 +108,18 @@ def are_servers_kept(situation: Situation, action: Action) -> bool:
 def is_rollout_held(situation: Situation, action: Action) -> bool:
     """Report whether no server with keys may be replaced: from the purge on, which fails without that server."""
     match action:
-        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.CONNECTING)) | Resume():
+        case (
+            Purge()
+            | HandoverWait(why=Awaited.PURGE)
+            | Advance(to=HandoverStatus(step=HandoverStep.CONNECTING))
+            | Resume()
+        ):
             return True
         case _:
             return is_underway(situation.last)
 
 
-def is_underway(status: Handover | None) -> bool:
+def is_underway(status: HandoverStatus | None) -> bool:
     """Report whether servers have others as peers, are about to, or had."""
     return status is not None and status.step in _UNDERWAY
 
@@ -122,11 +127,11 @@ def is_underway(status: Handover | None) -> bool:
 def _is_lost(situation: Situation) -> bool:
     """Report whether the status is not what the operator wrote last, as far as that shows."""
     match situation.origin:
-        case Origin.FOREIGN:
+        case StatusOrigin.FOREIGN:
             return True
-        case Origin.OWN:
+        case StatusOrigin.OWN:
             return situation.last is None and _is_connected(situation)  # the list was lost, and grew again
-        case Origin.FORMER:
+        case StatusOrigin.FORMER:
             return not is_underway(situation.last) and _is_connected(situation)
 
 
@@ -156,7 +161,7 @@ def _without(situation: Situation) -> Action:
     return _advance(HandoverStep.COMPLETE, situation, situation.now + timedelta(seconds=situation.for_s))
 
 
-def _complete(situation: Situation, last: Handover) -> Action:
+def _complete(situation: Situation, last: HandoverStatus) -> Action:
     if situation.is_changing and situation.has_others:
         return _advance(HandoverStep.PREPARING, situation, former_list_end_of(last))
     if not situation.is_refused and (leftover := disconnected(situation)):
@@ -164,11 +169,11 @@ def _complete(situation: Situation, last: Handover) -> Action:
     if (emptying := _emptying(situation, outdated_without_peers(situation))) is not None:
         return emptying
     if outdated := tuple(each.name for each in situation.ready if each.outdated):
-        return Wait(Awaited.CONFIRMATIONS, QUERY_AGAIN_S, outdated)
+        return HandoverWait(Awaited.CONFIRMATIONS, QUERY_AGAIN_S, outdated)
     return Nothing() if situation.has_others else Advance(None)
 
 
-def _preparing(situation: Situation, last: Handover) -> Action:
+def _preparing(situation: Situation, last: HandoverStatus) -> Action:
     former_end, now = former_list_end_of(last), situation.now
     if not (situation.is_changing and situation.has_others):
         return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
@@ -178,7 +183,7 @@ def _preparing(situation: Situation, last: Handover) -> Action:
         return in_time(situation, SetPeers(leftover), [each.server for each in leftover])
     begins = max(former_end, start_of(last)) + timedelta(seconds=MARKER_TTL_S)
     if now < begins:
-        return Wait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
+        return HandoverWait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
     if situation.missing:
         return wait_for(situation, Awaited.SERVERS, situation.missing)
     return _purging(situation, former_end)
@@ -189,7 +194,7 @@ def _purging(situation: Situation, former_end: datetime) -> Action:
         case PurgeState.DUE:
             return Purge(tuple(situation.ready), former_end.timestamp())
         case PurgeState.RUNNING:
-            return Wait(Awaited.PURGE, QUERY_AGAIN_S)
+            return HandoverWait(Awaited.PURGE, QUERY_AGAIN_S)
         case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
             return in_time(situation, Purge(failed, former_end.timestamp()), failed)
         case PurgeState.DONE | PurgeState.FAILED:
@@ -198,7 +203,7 @@ def _purging(situation: Situation, former_end: datetime) -> Action:
             return _advance(HandoverStep.CONNECTING, situation, former_end)
 
 
-def _connecting(situation: Situation, last: Handover) -> Action:
+def _connecting(situation: Situation, last: HandoverStatus) -> Action:
     if not (situation.is_changing and situation.has_others):
         return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
     if (first := _first_of_all(situation)) is not None:
@@ -208,7 +213,7 @@ def _connecting(situation: Situation, last: Handover) -> Action:
     return wait_for_confirmations(situation) or _publish(situation, last)
 
 
-def _published(situation: Situation, last: Handover, for_s: int) -> Action:
+def _published(situation: Situation, last: HandoverStatus, for_s: int) -> Action:
     now, left_s = situation.now, published_s(last, for_s, situation.now)
     if not situation.has_others:
         return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
@@ -220,13 +225,13 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
         return emptying
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
     if unconfirmed:
-        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+        return HandoverWait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
     if situation.is_changing and not situation.missing:
         return _publish(situation, last)
-    return Wait(Awaited.SERVERS if situation.is_changing else Awaited.CLIENTS, left_s, situation.missing)
+    return HandoverWait(Awaited.SERVERS if situation.is_changing else Awaited.CLIENTS, left_s, situation.missing)
 
 
-def _disconnecting(situation: Situation, last: Handover) -> Action:
+def _disconnecting(situation: Situation, last: HandoverStatus) -> Action:
     since = max(start_of(last), situation.waits_since)
     left_s = (since - situation.now).total_seconds() + CONFIRMED_WITHIN_S
     if left_s > 0.0 and (changes := disconnected(situation)):
@@ -235,7 +240,7 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
         return emptying
     unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
     if left_s > 0.0 and unconfirmed:
-        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+        return HandoverWait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
     return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
 
 
@@ -247,14 +252,14 @@ def _first_of_all(situation: Situation) -> Action | None:
     return in_time(situation, emptying, emptying.servers)
 
 
-def _emptying(situation: Situation, settled: tuple[Server, ...]) -> Empty | None:
+def _emptying(situation: Situation, settled: tuple[HandoverServer, ...]) -> EmptyServers | None:
     """Emptying of servers that are back: as soon as they are, and once more when they are settled."""
     if back := returned(situation):
-        return Empty(back, is_last=False)
-    return Empty(settled) if settled else None
+        return EmptyServers(back, is_last=False)
+    return EmptyServers(settled) if settled else None
 
 
-def _former_end(situation: Situation, last: Handover) -> datetime:
+def _former_end(situation: Situation, last: HandoverStatus) -> datetime:
     """End of the list before the present one; where no server is desired, the present one ends now.
 
     Without `spec.handover` the list changes at any time, and nothing tells how long clients have the one before: as
@@ -267,7 +272,7 @@ def _former_end(situation: Situation, last: Handover) -> datetime:
     return former_list_end_of(last)
 
 
-def _publish(situation: Situation, last: Handover) -> Advance:
+def _publish(situation: Situation, last: HandoverStatus) -> Advance:
     status = status_at(HandoverStep.PUBLISHED, situation.now, former_list_end_of(last))
     return Advance(status, publishes=True)
 

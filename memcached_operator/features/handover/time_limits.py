@@ -11,14 +11,14 @@ from memcached_operator.features.handover.actions import (
     Action,
     Advance,
     Awaited,
-    Empty,
+    EmptyServers,
     GivenUp,
     GiveUp,
+    HandoverWait,
     Purge,
     SetPeers,
-    Wait,
 )
-from memcached_operator.features.handover.situation import Server, Situation
+from memcached_operator.features.handover.situation import HandoverServer, Situation
 from memcached_operator.features.handover.step_times import (
     EPOCH,
     MARKER_TTL_S,
@@ -64,18 +64,18 @@ def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Acti
             return action
         if last.step is not HandoverStep.PREPARING:
             return Advance(status_at(HandoverStep.DISCONNECTING, situation.now, former_end))  # to wait without peers
-        return Wait(why, limit_s, names)
-    return Wait(why, min(QUERY_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
+        return HandoverWait(why, limit_s, names)
+    return HandoverWait(why, min(QUERY_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
 
 
-def in_time(situation: Situation, action: SetPeers | Purge | Empty, servers: Sequence[Server]) -> Action:
+def in_time(situation: Situation, action: SetPeers | Purge | EmptyServers, servers: Sequence[HandoverServer]) -> Action:
     """Choose this action, yet to be done at these servers, or what comes instead once the step has taken too long."""
     names = tuple(each.name for each in servers)
     if situation.missing:
         late = wait_for(situation, Awaited.SERVERS, situation.missing)
     else:
         late = wait_for(situation, Awaited.CONFIRMATIONS if isinstance(action, SetPeers) else Awaited.PURGE, names)
-    return action if isinstance(late, Wait) else late
+    return action if isinstance(late, HandoverWait) else late
 
 
 def given_up_at_once(situation: Situation) -> GiveUp | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Final, NamedTuple
 
-from memcached_operator.servers.stats_answer import Answer, SizeClass
+from memcached_operator.servers.stats_answer import SizeClass, StatsAnswer
 
 _MIB: Final = 2**20
 # A chunk is up to a quarter larger than its item (the growth factor of size classes, -f).
@@ -45,7 +45,7 @@ class Sample:
     needed_mib: int
 
 
-def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
+def sample(before: StatsAnswer, now: StatsAnswer, retention_s: float) -> Sample | None:
     """Compare two answers of a server in a row; None where it was started or given another limit between them."""
     seconds, limit = now.number("uptime") - before.number("uptime"), now.number("limit_maxbytes")
     if not (seconds > 0 and limit == before.number("limit_maxbytes")):
@@ -95,7 +95,7 @@ class History(NamedTuple):
     """
 
     samples: Sequence[Sample] = ()
-    answer: Answer | None = None
+    answer: StatsAnswer | None = None
     restarts: int = 0
 
     @property
@@ -108,7 +108,7 @@ class History(NamedTuple):
         return len(self.samples) >= PARTS and sum(each.seconds for each in self.samples) >= window_s
 
 
-def extended(history: History, answer: Answer, restarts: int, window_s: float, retention_s: float) -> History:
+def extended(history: History, answer: StatsAnswer, restarts: int, window_s: float, retention_s: float) -> History:
     """A history with another answer, and no longer than the window takes."""
     found, before = None, history.answer if history.restarts == restarts else None
     if before is not None and before.number("uptime") == answer.number("uptime"):

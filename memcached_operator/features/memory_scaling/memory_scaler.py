@@ -27,13 +27,13 @@ from memcached_operator.features.memory_scaling.scaling_decision import (
     Grow,
     Observing,
     Retained,
-    Waiting,
-    decide,
+    ScalingWait,
+    decide_memory,
     evicted_after_s,
     recommended_mib,
 )
 from memcached_operator.servers.queried_pod import QueriedPod
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from operator_runtime import KeyedStates, ObjectKey
 
 _DAY_S: Final = 86_400.0
@@ -47,7 +47,7 @@ _Judged: TypeAlias = tuple[Decision, str | None]
 
 
 @dataclass(slots=True)
-class _Known:
+class _MemoryHistory:
     """State of a Memcached's memory; a successor observes its servers anew.
 
     Attributes:
@@ -87,11 +87,11 @@ class Scaler:
             clock: monotonic seconds.
         """
         self._caches = caches
-        self.known = states.keyed(lambda: _Known({}))
+        self.known = states.keyed(lambda: _MemoryHistory({}))
         self._window_s = window_s
         self._clock = clock
 
-    def record(self, pod: QueriedPod, answer: Answer) -> bool:
+    def record(self, pod: QueriedPod, answer: StatsAnswer) -> bool:
         """Take a server's answer; report whether something else is decided since."""
         memcached = self._memcached_of(pod)
         spec = self._spec_of(memcached) if memcached is not None else None
@@ -164,7 +164,7 @@ class Scaler:
                 retention.add_metric(at, min(times))
         yield from (actual, desired, most, retention, required)
 
-    def _judged(self, known: _Known, spec: Spec, pods: Sequence[PodRecord]) -> _Judged:
+    def _judged(self, known: _MemoryHistory, spec: Spec, pods: Sequence[PodRecord]) -> _Judged:
         scaling = spec.memoryScaling
         if scaling is None:
             return Observing(), None
@@ -174,7 +174,7 @@ class Scaler:
             known.histories = {uid: each for uid, each in known.histories.items() if each.limit_mib in (mib, None)}
         serving, now_s = _serving(spec, pods), self._clock()
         histories = _histories(known, serving)
-        decision, found = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
+        decision, found = decide_memory(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
         if isinstance(decision, Retained):
             found = recommended_mib(histories, mib, _least_mib(spec), retention_s)
         if found is None or 2 * found >= mib:
@@ -187,18 +187,18 @@ class Scaler:
             case Grow() if now_s < known.not_before_s:
                 decision = Observing()
             case Grow() if known.is_rolling or len(serving) < spec.size:
-                decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
+                decision = ScalingWait(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
             case Retained() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Retained(is_unused=True)
         return decision, of_mebibytes(found) if found is not None else None
 
-    def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
+    def _foreign_limit(self, known: _MemoryHistory, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
         for pod, history in ((pod, known.histories.get(pod.uid, History())) for pod in serving):
             if history.limit_mib not in (mib, None) and history.covers(self._window_s):
                 return ForeignLimit(pod.name, history.limit_mib or 0, mib)
         return None
 
-    def _withdraw(self, known: _Known, kept_mib: int) -> None:
+    def _withdraw(self, known: _MemoryHistory, kept_mib: int) -> None:
         """Withdraw a step that not all servers could take: it is tried again later, and each time after longer."""
         if known.judged is not None and isinstance(known.judged[0], Blocked):
             return  # it is yet to be written
@@ -229,7 +229,7 @@ def _least_mib(spec: Spec) -> int:
     return max(_LEAST_MIB, -(-2 * kibibytes(spec.maxItemSize) // 1024))
 
 
-def _histories(known: _Known, pods: Sequence[PodRecord]) -> list[History]:
+def _histories(known: _MemoryHistory, pods: Sequence[PodRecord]) -> list[History]:
     return [known.histories[pod.uid] for pod in pods if pod.uid in known.histories]
 
 

@@ -19,7 +19,7 @@ from memcached_operator.features.memory_scaling.scaling_decision import (
     Grow,
     Observing,
     Retained,
-    Waiting,
+    ScalingWait,
 )
 from operator_runtime import Condition
 
@@ -75,7 +75,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
             return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
         case Grow():
             return Condition(RETAINING, "False", Reason.GROWING, f"{_step(scaling.decision, retention)}.")
-        case Waiting(ready=ready, servers=servers, is_rolling=is_rolling):
+        case ScalingWait(ready=ready, servers=servers, is_rolling=is_rolling):
             until = "no server is to be replaced" if is_rolling else f"all servers are ready; {ready} of {servers} are"
             message = f"Items idle for less than {retention} are evicted. The memory grows once {until}."
             return Condition(RETAINING, "False", Reason.WAITING, message)

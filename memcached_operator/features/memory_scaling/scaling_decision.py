@@ -68,7 +68,7 @@ class Grow:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ScalingWait:
     """Growth of the memory that waits until all servers can take a step.
 
     Attributes:
@@ -86,10 +86,10 @@ class AtMaximum:
     """Growth that the maximum of the memory does not allow."""
 
 
-Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | Waiting | AtMaximum | Blocked
+Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | ScalingWait | AtMaximum | Blocked
 
 
-def decide(
+def decide_memory(
     histories: Sequence[History], servers: int, mib: int, max_mib: int, retention_s: float, window_s: float
 ) -> Decision:
     """Decide about the memory.

@@ -8,7 +8,7 @@ import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
-from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, Owner, selector_labels
+from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, MemcachedOwner, selector_labels
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
@@ -37,7 +37,7 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 
-def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest:
+def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
     """The NetworkPolicy that a Memcached desires.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, Owner
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, MemcachedOwner
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.scripts import ConfigMapManifest, held
@@ -27,7 +27,7 @@ def _compare(desired: ConfigMapManifest, live: ConfigMapManifest) -> Iterator[Di
         yield Difference((_IMMUTABLE,), None, True)
 
 
-def publication(owner: Owner, servers: Sequence[str]) -> ConfigMapManifest:
+def publication(owner: MemcachedOwner, servers: Sequence[str]) -> ConfigMapManifest:
     """The ConfigMap that a Memcached desires.
 
     Args:

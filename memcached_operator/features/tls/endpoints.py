@@ -20,7 +20,7 @@ import msgspec
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Auth, Tls
-from memcached_operator.core.objects.owned_object import Identity
+from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.servers.certificates import first_of
 from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
@@ -62,7 +62,7 @@ class SecretRecord(msgspec.Struct, frozen=True):
 
 
 class _Secret(msgspec.Struct):
-    metadata: Identity
+    metadata: ObjectIdentity
     data: dict[str, str] | None = None
 
 

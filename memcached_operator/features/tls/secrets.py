@@ -16,10 +16,10 @@ from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import FOLDER, MOUNT, script
 from memcached_operator.core.objects.workload_types import (
     Container,
-    Exec,
+    ExecAction,
     Mount,
     Probe,
-    Resources,
+    ResourceRequirements,
     SecretSource,
     Volume,
 )
@@ -31,7 +31,7 @@ _PASSWORDS: Final = f"{MOUNTED}/{AUTH}/password-file"
 _VERIFY: Final = {"Request": "1", "Require": "2"}
 _READY: Final = "/dev/shm/reloader/ready"
 # A server waits for its Secrets as long as it takes: that the probe fails is no reason to start the container again.
-_STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
+_STARTED: Final = Probe(exec=ExecAction(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
 # Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment, and some 10 ms of a processor.
 # Nothing is written but a log, which the kubelet cuts.
 _REQUESTED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
@@ -77,7 +77,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
         image=memcached.image,
         command=("sh", f"{FOLDER}/{_SHELL.name}"),
         args=(*names, *options(tls, auth)),
-        resources=_resources(memcached.resources or Resources()),
+        resources=_resources(memcached.resources or ResourceRequirements()),
         restartPolicy="Always",
         startupProbe=_STARTED,
         securityContext=memcached.securityContext,
@@ -85,7 +85,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
     )
 
 
-def _resources(server: Resources) -> Resources:
+def _resources(server: ResourceRequirements) -> ResourceRequirements:
     """Return the sidecar's resources: bounded in what its server's are, so that what admits the one admits the other.
 
     A pod of the class Guaranteed stays one.
@@ -96,4 +96,4 @@ def _resources(server: Resources) -> Resources:
     # Its memory is its own: the server's may change while it runs.
     needed = {name: default for name, default in _REQUESTED.items() if name == "memory" or name in requested}
     requests = {name: min(default, limits.get(name, default), key=value) for name, default in needed.items()} | bounded
-    return Resources(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
+    return ResourceRequirements(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)

@@ -26,9 +26,9 @@ from operator_runtime.client.access.credentials import (
     token_file,
 )
 from operator_runtime.client.access.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
-from operator_runtime.client.access.kubeconfig import Cluster, Context, Entry, Exec, Kubeconfig, User, shown
+from operator_runtime.client.access.kubeconfig import Cluster, Context, Exec, Kubeconfig, KubeconfigEntry, User, shown
 from operator_runtime.client.access.proxy import check_proxy, environment_proxy
-from operator_runtime.client.access.tls import Pem, Tls
+from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def context_access(
     if chosen.value.user:
         user = _lookup(config.users, chosen.value.user, "user", chosen.origin)
     else:
-        user = Entry(User(), chosen.file, f"{chosen.origin} (no user)")
+        user = KubeconfigEntry(User(), chosen.file, f"{chosen.origin} (no user)")
     if terminal is None:
         terminal = sys.stdin is not None and sys.stdin.isatty()
 
@@ -85,7 +85,7 @@ def context_access(
         identity, tls = StaticIdentity({}), None
     else:
         identity = _identity(user, cluster, server, environ, clock, wall_clock, terminal)
-        tls = Tls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
+        tls = ClientTls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
     return ClusterAccess(
         server=server,
         namespace=namespace,
@@ -96,7 +96,7 @@ def context_access(
     )
 
 
-def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
+def _context(config: Kubeconfig, name: str | None) -> KubeconfigEntry[Context]:
     known = f"{config.files} has " + (_names(config.contexts) or "no context")
     if not (name or config.current_context):
         raise NoClusterAccess(f"no context is chosen: give --context, or run kubectl config use-context; {known}")
@@ -107,7 +107,7 @@ def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
     return entry
 
 
-def _lookup(entries: Mapping[str, Entry[T]], name: str | None, kind: str, origin: str) -> Entry[T]:
+def _lookup(entries: Mapping[str, KubeconfigEntry[T]], name: str | None, kind: str, origin: str) -> KubeconfigEntry[T]:
     entry = entries.get(name or "")
     if entry is None:
         known = _names(entries) or "none"
@@ -123,7 +123,7 @@ def _names(entries: Iterable[str]) -> str:
 _ONE_SLASH = re.compile(r"https?:/(?!/)", re.IGNORECASE)
 
 
-def _server(cluster: Entry[Cluster], *, uses_tls: bool) -> str:
+def _server(cluster: KubeconfigEntry[Cluster], *, uses_tls: bool) -> str:
     text = cluster.value.server or ""
     url = text if "://" in text else f"{'https' if uses_tls else 'http'}://{text}"  # kubectl's rule
     try:
@@ -136,7 +136,7 @@ def _server(cluster: Entry[Cluster], *, uses_tls: bool) -> str:
         ) from None
 
 
-def _tls_server_name(cluster: Entry[Cluster]) -> str | None:
+def _tls_server_name(cluster: KubeconfigEntry[Cluster]) -> str | None:
     name = cluster.value.tls_server_name or None
     if name is not None and not is_host(name):
         raise NoClusterAccess(
@@ -146,7 +146,7 @@ def _tls_server_name(cluster: Entry[Cluster]) -> str | None:
     return name
 
 
-def _trust(cluster: Entry[Cluster]) -> tuple[Pem | None, bool]:
+def _trust(cluster: KubeconfigEntry[Cluster]) -> tuple[Pem | None, bool]:
     value = cluster.value
     authority = _pem(cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data)
     insecure = bool(value.insecure_skip_tls_verify)
@@ -157,7 +157,7 @@ def _trust(cluster: Entry[Cluster]) -> tuple[Pem | None, bool]:
     return authority, insecure
 
 
-def _client_certificate(user: Entry[User]) -> tuple[Pem | None, Pem | None]:
+def _client_certificate(user: KubeconfigEntry[User]) -> tuple[Pem | None, Pem | None]:
     value = user.value
     certificate = _pem(user, "client-certificate", value.client_certificate, value.client_certificate_data)
     key = _pem(user, "client-key", value.client_key, value.client_key_data)
@@ -168,7 +168,7 @@ def _client_certificate(user: Entry[User]) -> tuple[Pem | None, Pem | None]:
     return certificate, key
 
 
-def _pem(entry: Entry[T], field: str, path: str | None, data: str | None) -> Pem | None:
+def _pem(entry: KubeconfigEntry[T], field: str, path: str | None, data: str | None) -> Pem | None:
     """A field that may be given as text in base64 (which wins) or as the path of a file."""
     if data:
         try:
@@ -181,8 +181,8 @@ def _pem(entry: Entry[T], field: str, path: str | None, data: str | None) -> Pem
 
 
 def _identity(
-    user: Entry[User],
-    cluster: Entry[Cluster],
+    user: KubeconfigEntry[User],
+    cluster: KubeconfigEntry[Cluster],
     server: str,
     environ: Mapping[str, str],
     clock: Callable[[], float],
@@ -222,9 +222,9 @@ def _auth_provider_remedy(origin: str, name: str) -> str:
 
 
 def _plugin(
-    user: Entry[User],
+    user: KubeconfigEntry[User],
     config: Exec,
-    cluster: Entry[Cluster],
+    cluster: KubeconfigEntry[Cluster],
     server: str,
     environ: Mapping[str, str],
     terminal: bool,
@@ -259,7 +259,7 @@ def _plugin(
     )
 
 
-def _cluster_info(cluster: Entry[Cluster], server: str) -> Mapping[str, object]:
+def _cluster_info(cluster: KubeconfigEntry[Cluster], server: str) -> Mapping[str, object]:
     """`spec.cluster` of KUBERNETES_EXEC_INFO, with the authority's file read in."""
     value = cluster.value
     authority, insecure = _trust(cluster)
@@ -274,11 +274,11 @@ def _cluster_info(cluster: Entry[Cluster], server: str) -> Mapping[str, object]:
     return {key: item for key, item in info.items() if item}
 
 
-def _extension(cluster: Entry[Cluster]) -> object:
+def _extension(cluster: KubeconfigEntry[Cluster]) -> object:
     return next((each.extension for each in cluster.value.extensions or () if each.name == EXEC_EXTENSION), None)
 
 
-def _check_extension(cluster: Entry[Cluster]) -> None:
+def _check_extension(cluster: KubeconfigEntry[Cluster]) -> None:
     """YAML can express more than JSON, which the plugin gets."""
     try:
         msgspec.json.encode(_extension(cluster))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from operator_runtime.client.access.tls import ClientCertificate, Tls
+from operator_runtime.client.access.tls import ClientCertificate, ClientTls
 from operator_runtime.client.errors import AuthenticationUnavailable, KubeError
 
 log = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ class StaticIdentity:
 class ClusterCredentials:
     """`Credentials` made of an identity and, unless the server speaks plain http, TLS."""
 
-    def __init__(self, identity: CachedIdentity | StaticIdentity, tls: Tls | None) -> None:
+    def __init__(self, identity: CachedIdentity | StaticIdentity, tls: ClientTls | None) -> None:
         self._identity = identity
         self._tls = tls
 

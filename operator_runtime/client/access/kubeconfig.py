@@ -112,7 +112,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class KubeconfigEntry(Generic[T]):
     """A named entry and where it stands: relative paths in it are relative to its file's folder.
 
     `origin` names it in messages: "user jane in ~/.kube/config".
@@ -132,9 +132,9 @@ class Kubeconfig:
 
     files: str
     current_context: str | None
-    clusters: Mapping[str, Entry[Cluster]]
-    users: Mapping[str, Entry[User]]
-    contexts: Mapping[str, Entry[Context]]
+    clusters: Mapping[str, KubeconfigEntry[Cluster]]
+    users: Mapping[str, KubeconfigEntry[User]]
+    contexts: Mapping[str, KubeconfigEntry[Context]]
 
 
 def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
@@ -144,9 +144,9 @@ def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
         NoClusterAccess: a file cannot be read or is not a kubeconfig.
     """
     current: str | None = None
-    clusters: dict[str, Entry[Cluster]] = {}
-    users: dict[str, Entry[User]] = {}
-    contexts: dict[str, Entry[Context]] = {}
+    clusters: dict[str, KubeconfigEntry[Cluster]] = {}
+    users: dict[str, KubeconfigEntry[User]] = {}
+    contexts: dict[str, KubeconfigEntry[Context]] = {}
     labels = []
     for path in paths:
         file = path.absolute()
@@ -155,13 +155,16 @@ def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
         content = _read(file, label)
         current = current or content.current_context
         for cluster in content.clusters or ():
-            entry = Entry(cluster.cluster or Cluster(), file, f"cluster {shown(cluster.name)} in {label}")
+            entry = KubeconfigEntry(cluster.cluster or Cluster(), file, f"cluster {shown(cluster.name)} in {label}")
             clusters.setdefault(cluster.name, entry)
         for user in content.users or ():
-            users.setdefault(user.name, Entry(user.user or User(), file, f"user {shown(user.name)} in {label}"))
+            users.setdefault(
+                user.name, KubeconfigEntry(user.user or User(), file, f"user {shown(user.name)} in {label}")
+            )
         for context in content.contexts or ():
             contexts.setdefault(
-                context.name, Entry(context.context or Context(), file, f"context {shown(context.name)} of {label}")
+                context.name,
+                KubeconfigEntry(context.context or Context(), file, f"context {shown(context.name)} of {label}"),
             )
     return Kubeconfig(", ".join(labels), current, clusters, users, contexts)
 

@@ -16,7 +16,7 @@ from operator_runtime.client.access.credentials import (
     token_file,
 )
 from operator_runtime.client.access.proxy import environment_proxy
-from operator_runtime.client.access.tls import Pem, Tls
+from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.dns_names import is_label
 
 DEFAULT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -54,7 +54,7 @@ class ServiceAccount:
         identity = CachedIdentity(
             "the pod's token", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
         )
-        tls = Tls(clock=clock, authority=Pem("the pod's certificate authority", path=self.directory / "ca.crt"))
+        tls = ClientTls(clock=clock, authority=Pem("the pod's certificate authority", path=self.directory / "ca.crt"))
         return ClusterAccess(
             server=server,
             namespace=self._namespace(),

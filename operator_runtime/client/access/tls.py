@@ -55,7 +55,7 @@ class ClientCertificate:
     key: bytes = field(repr=False)
 
 
-class Tls:
+class ClientTls:
     """An SSL context that follows its files.
 
     Invariants: files are read at most once in PEM_FILE_PERIOD_S; `generation` grows exactly when the context is another

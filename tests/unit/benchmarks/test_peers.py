@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.settings import Settings
 
@@ -13,7 +13,7 @@ _COMMON = Path(__file__).parents[3] / "benchmarks" / "peers" / "controller_runti
 
 
 def test_the_peers_make_the_deployment_that_the_operator_makes() -> None:
-    manifest = desired_workload("Deployment", Owner("a", "default", "u"), 2, Settings().memcached_image)
+    manifest = desired_workload("Deployment", MemcachedOwner("a", "default", "u"), 2, Settings().memcached_image)
     manifest_made = json.loads(msgspec.json.encode(manifest))
     spec, (container,) = manifest_made["spec"], manifest_made["spec"]["template"]["spec"]["containers"]
     # They give these to each one by itself, and write no notes about a template.

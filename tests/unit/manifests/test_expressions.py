@@ -19,8 +19,8 @@ from memcached_operator.core.observed.pods import pod_record
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.metric_families import server_families
-from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, Answer
-from memcached_operator.servers.stats_cache import Server
+from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, StatsAnswer
+from memcached_operator.servers.stats_cache import QueriedServer
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.election import elections
 from operator_runtime.owned.per_key_state import KeyedStates
@@ -68,7 +68,7 @@ async def all_metrics(directory: Path) -> Metrics:
 def server_metrics() -> Metrics:
     """All that a server's answer makes."""
     stats = {name.encode(): b"1" for name in (*FIGURES, *EXTSTORE)} | {b"version": b"1.6.45"}
-    server = Server(0, True, answer=Answer.of(stats), shown=Shown(Certificate("", 0.0, 1.0), 0.0))
+    server = QueriedServer(0, True, answer=StatsAnswer.of(stats), shown=Shown(Certificate("", 0.0, 1.0), 0.0))
     pod = live_pod()
     pod["status"]["podIP"] = "10.0.0.1"
     metrics = Metrics()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from tests.unit.memcached_operator.running_servers import (
     control,
     pod,
@@ -27,13 +27,13 @@ class Servers:
         self.world = world
         self.uptime, self.evicted, self.fetched = 90_000, 0, 0
 
-    def answer(self, mib: int, idle_s: int, age_s: int) -> Answer:
+    def answer(self, mib: int, idle_s: int, age_s: int) -> StatsAnswer:
         of_class = {
             "evicted": self.evicted, "evicted_unfetched": self.evicted - self.fetched, "evicted_time": idle_s,
             "age": age_s, "number": 1000, "mem_requested": 50 * 2**20,
         }  # fmt: skip
         whole = {"version": "1.6.45", "uptime": self.uptime, "limit_maxbytes": mib * 2**20, "curr_items": 1000}
-        return Answer.of(
+        return StatsAnswer.of(
             {name.encode(): str(value).encode() for name, value in whole.items()},
             {f"items:5:{name}".encode(): str(value).encode() for name, value in of_class.items()},
         )

@@ -10,8 +10,8 @@ from memcached_operator.api.status import Problem, Sizes, Status, decode_status
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.published_list import Servers
-from memcached_operator.core.rollout.next_step import DONE, Rollout
+from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
@@ -47,9 +47,9 @@ def reported_status(
     waiting: str = "",
     terminating: str = "",
     leaving: Workload | None = None,
-    servers: Servers | None = None,
+    servers: ListedServers | None = None,
     service: str = "",
-    rollout: Rollout = DONE,
+    rollout: RolloutProgress = DONE,
     paused: bool = False,
     hold: Hold = Hold.NONE,
     health: Sequence[ServerHealth] | None = None,

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.pod_status import PodProblem
@@ -23,7 +23,7 @@ from memcached_operator.core.observed.workloads import WorkloadRecord, deploymen
 HERE = Path(__file__).parent
 NAMESPACE, NAME = "shop", "sessions"
 UID = "eba450eb-158b-4e83-8977-681c598117da"
-OWNER = Owner(NAME, NAMESPACE, UID)
+OWNER = MemcachedOwner(NAME, NAMESPACE, UID)
 DEPLOYMENT_UID = "ee1bd256-f1c6-4348-900f-b28016451d1f"
 IMAGE = "memcached:1.6.45-alpine"
 SIZE = 2

@@ -25,7 +25,7 @@ _COUNTED: Final = int(REREAD_AFTER_S / READ_EVERY_S)
 
 
 @dataclass(slots=True)
-class _Known(Generic[T]):
+class _Read(Generic[T]):
     """Knowledge of one Memcached.
 
     Attributes:
@@ -51,7 +51,7 @@ class BoundedReads(Generic[T]):
         """
         self._clock = clock
         self._unknown = unknown
-        self._known: KeyedState[_Known[T]] = states.keyed(lambda: _Known(None, clock(), unknown))
+        self._known: KeyedState[_Read[T]] = states.keyed(lambda: _Read(None, clock(), unknown))
         self._line: KeyedState[None] = states.keyed(lambda: None)  # those that are due, in the order in which they came
         self._free_s = float("-inf")  # from when on the first of them may read
 
@@ -68,7 +68,7 @@ class BoundedReads(Generic[T]):
         """
         known = self._known.find(key)
         if known is None or known.of != of:
-            self._known.set(key, _Known(of, self._clock() + after_s, self._unknown))
+            self._known.set(key, _Read(of, self._clock() + after_s, self._unknown))
 
     async def read(self, key: ObjectKey, reading: Callable[[T], Awaitable[T]]) -> tuple[T, float]:
         """Read if that is due and it is this Memcached's turn; the last result, and seconds until there may be another.

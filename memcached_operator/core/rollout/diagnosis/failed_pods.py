@@ -13,7 +13,7 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 
 
-class Failure(NamedTuple):
+class PodFailure(NamedTuple):
     """Failure of a pod.
 
     Attributes:
@@ -25,17 +25,17 @@ class Failure(NamedTuple):
     since_s: int = 0
 
 
-NO_FAILURE: Final = Failure()
+NO_FAILURE: Final = PodFailure()
 
 
-def last_failure(pods: Sequence[PodRecord], before: Failure) -> Failure:
+def last_failure(pods: Sequence[PodRecord], before: PodFailure) -> PodFailure:
     """Find the last failure, unless a server has become ready since then.
 
     Args:
         before: the one that was found last. Its words stay while the reason does: they have numbers in them.
     """
     ready_s = max((pod.since_s for pod in pods if pod.ready), default=0)
-    failures = (before, *(Failure(pod.failure, pod.since_s) for pod in pods))
+    failures = (before, *(PodFailure(pod.failure, pod.since_s) for pod in pods))
     found = [each for each in failures if each.problem and each.since_s >= ready_s]
     last = max(found, key=lambda each: each.since_s, default=NO_FAILURE)
     return last._replace(problem=before.problem) if last.problem.reason == before.problem.reason else last

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.core.objects.owned_object import Identity
+from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import seconds_of
 from operator_runtime import Kind, resource_of
@@ -36,7 +36,7 @@ class Creation(msgspec.Struct, frozen=True):
     at_s: int
 
 
-class _Meta(Identity):
+class _Meta(ObjectIdentity):
     creationTimestamp: str | None = None
 
 

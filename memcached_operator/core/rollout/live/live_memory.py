@@ -19,7 +19,7 @@ from memcached_operator.core.rollout.live.live_requirements import RESTARTS, Mea
 from memcached_operator.core.rollout.live.pod_resize import (
     RESIZABLE_PODS,
     Resizable,
-    Step,
+    ResizeStep,
     is_resized,
     next_step,
     resize_patch,
@@ -29,15 +29,15 @@ from memcached_operator.core.rollout.live.resize_candidates import has_limit, is
 from memcached_operator.core.rollout.live.resize_state import (
     NOTHING,
     PATIENCE_S,
-    Done,
     Impossible,
     Pending,
+    Resized,
     ResizeState,
     Resizing,
     ServerResize,
     Trial,
-    classify,
     limited as limited_problem,
+    resize_state_of,
     resizing_of,
 )
 from memcached_operator.servers.queried_pod import Endpoints
@@ -270,7 +270,7 @@ class LiveMemory:
             else:
                 state = await self._steps(pod, live, memory, servers)
         except KubeError as error:
-            state = classify(error, pod.name, is_read=is_read, is_change=server.is_change)
+            state = resize_state_of(error, pod.name, is_read=is_read, is_change=server.is_change)
             if is_read:
                 server.asked = None
         server.take(state, self._clock())
@@ -285,28 +285,28 @@ class LiveMemory:
             if server.asked is not None and is_resized(live, memory):
                 server.asked, trial.passed = None, True
             match next_step(live, memory, limit_set=server.limit_set, restarts=bool(restarts)):
-                case Step.DONE:
-                    return Done()
-                case Step.SET_LIMIT:
+                case ResizeStep.DONE:
+                    return Resized()
+                case ResizeStep.SET_LIMIT:
                     if failure := await self._set_limit(pod, memory):
                         return Pending(failure.why, failure.kind in (ErrorKind.SATURATED, ErrorKind.SILENT))
                     server.limit_set = True
-                case Step.RESIZE | Step.REPLACE if trial.emptied and pod.uid not in servers.emptied:
+                case ResizeStep.RESIZE | ResizeStep.REPLACE if trial.emptied and pod.uid not in servers.emptied:
                     return trial.stop()
-                case Step.REPLACE:
+                case ResizeStep.REPLACE:
                     server.is_change = True
                     return Impossible(restarts)
-                case Step.RESIZE if resized:
+                case ResizeStep.RESIZE if resized:
                     server.asked = None
                     return Pending("another client reverts its resources, such as a mutating admission policy")
-                case Step.RESIZE if not trial.may_begin(pod.uid):
+                case ResizeStep.RESIZE if not trial.may_begin(pod.uid):
                     return Pending(held=True)
-                case Step.RESIZE:
+                case ResizeStep.RESIZE:
                     resized = server.is_change = True
                     trial.uid, server.asked = pod.uid, live.restarts
                     patch = resize_patch(memory)
                     live = await self._client.strategic_patch(RESIZABLE_PODS, live, patch, subresource="resize")
-                case Step.WAIT:
+                case ResizeStep.WAIT:
                     server.is_change = True
                     server.asked = (live.restarts if server.asked is None else server.asked) if live.begun else None
                     # Else its node may speak of what was requested before.
@@ -322,7 +322,7 @@ class LiveMemory:
     ) -> None:
         """Report which of these servers have their memory since now, and which of them are replaced for it."""
         ran_on = [each for each in pods if each.uid not in servers.emptied and servers[each.uid].is_change]
-        done = [each for each in ran_on if isinstance(servers[each.uid].state, Done)]
+        done = [each for each in ran_on if isinstance(servers[each.uid].state, Resized)]
         if restored := ", ".join(each.name for each in done if servers[each.uid].limited):
             note = f"Set the memory limit of {restored} back to {memory.limit}, as another client had lowered it"
             logger.warning("%s", note)

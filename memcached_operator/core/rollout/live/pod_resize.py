@@ -10,13 +10,13 @@ import msgspec
 from memcached_operator.api.quantities import value
 from memcached_operator.core.objects.labels import CONTAINER
 from memcached_operator.core.objects.memory_annotation import Memory
-from memcached_operator.core.objects.owned_object import Identity, SeenCondition
-from memcached_operator.core.objects.workload_types import Resources
+from memcached_operator.core.objects.owned_object import ObjectIdentity, SeenCondition
+from memcached_operator.core.objects.workload_types import ResourceRequirements
 from memcached_operator.core.observed.caches import PODS
 from operator_runtime import Kind
 
 
-class Step(Enum):
+class ResizeStep(Enum):
     """Next step of a server's resize."""
 
     RESIZE = auto()  # patch the resources of its pod
@@ -51,7 +51,7 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     restarts: int = 0
 
 
-def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> Step:
+def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> ResizeStep:
     """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
 
     Args:
@@ -59,12 +59,12 @@ def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool
         restarts: a resize would have its container start again.
     """
     if shrinks(pod, memory) and not limit_set:
-        return Step.SET_LIMIT
+        return ResizeStep.SET_LIMIT
     if not _is_requested(pod, memory):
-        return Step.REPLACE if restarts else Step.RESIZE
+        return ResizeStep.REPLACE if restarts else ResizeStep.RESIZE
     if not is_resized(pod, memory):
-        return Step.WAIT
-    return Step.DONE if limit_set else Step.SET_LIMIT
+        return ResizeStep.WAIT
+    return ResizeStep.DONE if limit_set else ResizeStep.SET_LIMIT
 
 
 def is_resized(pod: Resizable, memory: Memory) -> bool:
@@ -88,13 +88,13 @@ def _are_same(one: str, other: str) -> bool:
 
 def resize_patch(memory: Memory) -> dict[str, object]:
     """Strategic merge patch of a pod's `resize` subresource."""
-    resources = Resources(limits={"memory": memory.limit}, requests={"memory": memory.request})
+    resources = ResourceRequirements(limits={"memory": memory.limit}, requests={"memory": memory.request})
     return {"spec": {"containers": [{"name": CONTAINER, "resources": msgspec.to_builtins(resources)}]}}
 
 
 class _Container(msgspec.Struct, frozen=True):
     name: str = ""
-    resources: Resources = Resources()
+    resources: ResourceRequirements = ResourceRequirements()
     restartCount: int = 0
 
 
@@ -111,7 +111,7 @@ class _Status(msgspec.Struct, frozen=True):
     containerStatuses: tuple[_Container, ...] = ()
 
 
-class _Meta(Identity):
+class _Meta(ObjectIdentity):
     generation: int = 0
 
 

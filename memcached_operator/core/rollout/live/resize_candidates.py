@@ -9,7 +9,7 @@ from memcached_operator.api.quantities import value
 from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.live.resize_state import Done, ServerResize
+from memcached_operator.core.rollout.live.resize_state import Resized, ServerResize
 
 # A node may round a limit to a page of memory.
 _LEAST_BYTES: Final = 65_536
@@ -33,7 +33,7 @@ def is_limited(pod: PodRecord, workload: WorkloadRecord, desired: str, server: S
     if pod.template_hash != workload.template_hash or workload.memory != desired:
         return False
     is_made_so = pod.memory == desired
-    has_it = is_made_so or (server is not None and server.desired == desired and isinstance(server.state, Done))
+    has_it = is_made_so or (server is not None and server.desired == desired and isinstance(server.state, Resized))
     # Of one that is yet to be given it, or was by a former leader, the less of both is known.
     memories = [memory_of(desired), *(() if has_it else (memory_of(pod.memory),))]
     limits = [value(each.limit) for each in memories if each is not None and each.limit]

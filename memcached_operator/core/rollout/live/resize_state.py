@@ -39,7 +39,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Resized:
     """Completion: no change is left to be made."""
 
 
@@ -51,7 +51,7 @@ class Impossible:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ResizeRefused:
     """Resize that an admission plugin allows to no pod, such as a quota: a server that is replaced would be lost, and
     none made in its place."""
 
@@ -59,10 +59,10 @@ class Refused:
     reason: Reason
 
 
-ResizeState: TypeAlias = Pending | Done | Impossible | Refused
+ResizeState: TypeAlias = Pending | Resized | Impossible | ResizeRefused
 
 
-def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
+def resize_state_of(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
     """Classify an error of a pod's resize.
 
     Args:
@@ -90,7 +90,9 @@ def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeSt
         return Impossible(message) if is_change else Pending(message)
     too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
     return (
-        Impossible(message) if too_small or is_permission_missing(error) else Refused(message, refusal_reason(message))
+        Impossible(message)
+        if too_small or is_permission_missing(error)
+        else ResizeRefused(message, refusal_reason(message))
     )
 
 
@@ -128,19 +130,19 @@ class ServerResize:
     @property
     def is_over(self) -> bool:
         """Report whether nothing more is to be tried."""
-        return isinstance(self.state, Done | Impossible)
+        return isinstance(self.state, Resized | Impossible)
 
     def take(self, state: ResizeState, now_s: float) -> None:
         """Take how a try ended; what takes too long is given up."""
         self.state = state
         match state:
-            case Refused() | Pending(failure=KubeError()) | Pending(busy=True) | Pending(held=True):
+            case ResizeRefused() | Pending(failure=KubeError()) | Pending(busy=True) | Pending(held=True):
                 self.since_s = None
             case Pending() if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
         if isinstance(self.state, Impossible) and self.is_enough:
-            self.state = Done()
+            self.state = Resized()
         if self.is_over:
             self.asked = None
 
@@ -179,10 +181,10 @@ class Trial:
         """Report whether a pod may be resized now."""
         return not self.emptied and (self.passed or self.uid in ("", uid))
 
-    def stop(self) -> Refused:
+    def stop(self) -> ResizeRefused:
         """Return why no other server is resized."""
         why = f"the container of {self.emptied} started again when it was resized, and its keys are lost"
-        return Refused(why, Reason.ROLLOUT_STUCK)
+        return ResizeRefused(why, Reason.ROLLOUT_STUCK)
 
 
 class Resizing(NamedTuple):
@@ -239,7 +241,7 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
     impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
-    refused = {name: state for name in pending if isinstance(state := left[name].state, Refused)}
+    refused = {name: state for name in pending if isinstance(state := left[name].state, ResizeRefused)}
     # As of a webhook for pods that does not answer: nothing else is to wait for it.
     failures = (each.state.failure for each in left.values() if isinstance(each.state, Pending))
     failure = next((each for each in failures if isinstance(each, ServerError)), None)

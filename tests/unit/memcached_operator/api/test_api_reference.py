@@ -10,7 +10,7 @@ from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_refere
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.core.outcome import Blocked
-from memcached_operator.core.rollout.next_step import Rollout
+from memcached_operator.core.rollout.next_step import RolloutProgress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
     AtMaximum,
@@ -18,10 +18,10 @@ from memcached_operator.features.memory_scaling.scaling_decision import (
     Grow,
     Observing,
     Retained,
-    Waiting,
+    ScalingWait,
 )
 from memcached_operator.servers.certificates import Certificate, Shown
-from memcached_operator.servers.stats_cache import ServerHealth, Verdict
+from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from tests.unit.memcached_operator.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -90,19 +90,21 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         reported_status(3, pods(3), waiting="The Service is being deleted."),
         reported_status(3, pods(3), leaving="StatefulSet"),
     ]
-    statuses.append(reported_status(3, pods(3), rollout=Rollout(stale=1), paused=True))
+    statuses.append(reported_status(3, pods(3), rollout=RolloutProgress(stale=1), paused=True))
     discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in REPORTED]
     statuses += [reported_status(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
-    statuses += [reported_status(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in Verdict]
-    statuses.append(reported_status(3, pods(3), health=[ServerHealth("a", Verdict.ANSWERING, disk="slow")]))
+    statuses += [reported_status(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in AnswerVerdict]
+    statuses.append(reported_status(3, pods(3), health=[ServerHealth("a", AnswerVerdict.ANSWERING, disk="slow")]))
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
-        health = [ServerHealth(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
+        health = [
+            ServerHealth(each.fingerprint, AnswerVerdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates
+        ]
         statuses.append(reported_status(3, pods(3), health=health))
     scaling = MemoryScaling(max="1Gi")
     problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
     blocked = [Blocked(each, 64) for each in problems]
-    waiting, grow = Waiting(1, 2, is_rolling=False), Grow(64, 80, 60.0)
+    waiting, grow = ScalingWait(1, 2, is_rolling=False), Grow(64, 80, 60.0)
     decisions: list[Decision] = [
         Observing(),
         Retained(),
@@ -118,7 +120,9 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
             reported_status(3, pods(3), health=None, scaling=scaled),
             reported_status(3, pods(3), health=[], scaling=scaled),
         ]
-        statuses += [reported_status(3, pods(3), health=[ServerHealth("a", each)], scaling=scaled) for each in Verdict]
+        statuses += [
+            reported_status(3, pods(3), health=[ServerHealth("a", each)], scaling=scaled) for each in AnswerVerdict
+        ]
     seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
     assert seen | {("Ready", "Unknown", Reason.PENDING)} == REPORTED

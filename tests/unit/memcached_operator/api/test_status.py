@@ -16,11 +16,11 @@ from memcached_operator.api.status import Drain, HandoverStep, Problem, Reason, 
 from memcached_operator.core.observed.memcacheds import is_overdue, memcached_record
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.published_list import Servers
+from memcached_operator.core.plan.published_list import ListedServers
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.debounce import is_complete
 from memcached_operator.core.status.observation import Observation
-from memcached_operator.servers.stats_cache import ServerHealth, Verdict
+from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime.objects.conditions import Condition
 from tests.unit.memcached_operator.status_support import (
     DEPLOYING,
@@ -194,7 +194,7 @@ def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_po
 
 def test_a_first_status_is_written_in_full() -> None:
     drains = (Drain("StatefulSet", 0, NOW),)
-    servers = Servers("StatefulSet", (), drains)
+    servers = ListedServers("StatefulSet", (), drains)
     status = reported_status(
         0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME, pending_writes=("PodDisruptionBudget",)
     )
@@ -260,7 +260,12 @@ some_drain = st.builds(Drain, st.just("StatefulSet"), st.integers(0, 3), st.just
 some_drains = st.lists(some_drain, max_size=2, unique_by=lambda each: each.firstOrdinal).map(tuple)
 # A certificate that expires between two reconciles is worth a write.
 some_health = st.builds(
-    ServerHealth, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]), st.none()
+    ServerHealth,
+    st.text("abc"),
+    st.sampled_from(AnswerVerdict),
+    st.just("why"),
+    st.sampled_from(["", "1.6"]),
+    st.none(),
 )
 some_troubles = st.none() | st.builds(
     Problem,
@@ -275,7 +280,7 @@ observations = st.builds(
     st.just("Deployment"),
     some_deployments,
     some_pods,
-    st.none() | st.builds(Servers, st.just("Deployment"), st.tuples(st.text("abc")), some_drains),
+    st.none() | st.builds(ListedServers, st.just("Deployment"), st.tuples(st.text("abc")), some_drains),
     st.sampled_from(["", NAME]),
     some_troubles,
     st.sampled_from(["", "waiting"]),
@@ -301,7 +306,7 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_reconcile_wri
 
 def test_servers_drain_from_when_it_is_written_that_they_left_and_not_from_when_that_was_planned() -> None:
     planned = Drain("StatefulSet", 3, NOW)
-    servers = Servers("StatefulSet", (), (planned,))
+    servers = ListedServers("StatefulSet", (), (planned,))
     observed = Observation(NAME, 1, 3, "StatefulSet", None, [], servers)
     first = status_of(observed, NEW, LATER)
     assert first.draining == (msgspec.structs.replace(planned, startTime=LATER),)

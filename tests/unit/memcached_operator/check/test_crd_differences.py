@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.check.crd_differences import (
     absent,
-    differences,
+    crd_differences,
     judge_definition,
     published_differences,
     schema_differences,
@@ -160,7 +160,7 @@ def test_for_some_namespaces_the_users_cluster_roles_are_applied_with_it() -> No
 
 
 def test_a_number_and_a_truth_value_are_not_the_same() -> None:
-    assert list(differences({**own_definition()["spec"], "preserveUnknownFields": 0}, own_definition()["spec"]))
+    assert list(crd_differences({**own_definition()["spec"], "preserveUnknownFields": 0}, own_definition()["spec"]))
     assert list(schema_differences({"minimum": True}, {"minimum": 1}))
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
+from memcached_operator.check.findings import Finding, Verdict, all_ok, as_text, findings_json
 
 GOOD = Finding("server", Verdict.OK, "https://192.0.2.1")
 BAD = Finding("crd", Verdict.WRONG, "it differs", "apply it", details=("spec.size is another", "spec.image too"))
@@ -57,7 +57,7 @@ def test_only_ok_is_ok(verdict: Verdict) -> None:
 
 
 def test_programs_get_the_same_with_the_missing_rule() -> None:
-    assert json.loads(as_json([GOOD, BAD, LACKING])) == {
+    assert json.loads(findings_json([GOOD, BAD, LACKING])) == {
         "ok": False,
         "checks": [
             {"check": "server", "verdict": "ok", "text": "https://192.0.2.1"},

@@ -14,7 +14,7 @@ import memcached_operator
 import operator_runtime
 from memcached_operator.core.objects.pod_template import _made
 from tests.unit.fake_server import Json
-from tests.unit.memcached_operator.features.handover.test_handovers import begun
+from tests.unit.memcached_operator.features.handover.test_handover_reconciler import begun
 from tests.unit.memcached_operator.world import DELAY_S, PATCH, World
 
 PACKAGES = tuple(f"{Path(package.__file__ or '').parent}/" for package in (memcached_operator, operator_runtime))

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from memcached_operator.core.rollout.in_place import LATE_AFTER_S
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.running_servers import (
@@ -326,7 +326,7 @@ def record_event(world: World, ordinal: int, items: int) -> None:
     world.show()
     assert world.stats_cache is not None
     found = next(each for each in world.caches.pods.values() if each.ordinal == ordinal)
-    world.stats_cache.record(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
+    world.stats_cache.record(found, StatsAnswer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
 
 
 async def test_an_image_without_a_shell_is_told_once_its_container_cannot_start() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memcached_operator.demo.cluster_state import AuditTail, Write, parsed
+from memcached_operator.demo.cluster_state import AuditTail, ObservedWrite, parsed
 
 
 def line(
@@ -20,7 +20,7 @@ def line(
 
 def test_a_write_says_what_was_done_to_what_and_how_it_was_answered() -> None:
     write = parsed(line(subresource="status"))
-    assert write == Write("patch", "memcacheds/status shop", 200)
+    assert write == ObservedWrite("patch", "memcacheds/status shop", 200)
     assert write.text == "patch memcacheds/status shop 200"
 
 

@@ -14,7 +14,7 @@ from memcached_operator.demo.caching import spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.runner import in_background, run_steps
-from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError
+from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable
 from tests.unit.memcached_operator.demo.support import cluster, memcached_server, pod, running
@@ -92,7 +92,7 @@ async def test_other_misses_than_those_fail_the_step(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("step", [*STEPS, TO_PLAY_WITH], ids=lambda step: step.deed)
-async def test_no_step_comes_true_by_itself(step: Step) -> None:
+async def test_no_step_comes_true_by_itself(step: DemoStep) -> None:
     with pytest.raises(StepFailedError, match="after 0 s"):
         await step.run(context(running(EXAMPLE, 2)))
 

@@ -7,7 +7,7 @@ import pytest
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
-from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
@@ -28,7 +28,9 @@ def rendered(content: dict[str, Any]) -> Rendered:
 def desired(
     size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID, restart: str = ""
 ) -> object:
-    return desired_workload("Deployment", Owner("example", namespace, uid), size, image, restart=restart).body()
+    return desired_workload(
+        "Deployment", MemcachedOwner("example", namespace, uid), size, image, restart=restart
+    ).body()
 
 
 @pytest.mark.parametrize(

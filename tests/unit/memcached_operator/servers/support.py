@@ -17,7 +17,7 @@ from memcached_operator.core.objects.labels import PORT
 from memcached_operator.core.observed.pod_status import NO_PROBLEM
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.server_connection import Endpoint, Failure
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import query
 from operator_runtime.testing.waiting import async_until
 
@@ -26,7 +26,7 @@ TIMEOUT_S, SOON_S = 20.0, 0.2
 ONE_THREAD = ("-t", "1")
 
 
-async def queried(where: str, timeout_s: float) -> Answer | Failure:
+async def queried(where: str, timeout_s: float) -> StatsAnswer | Failure:
     """What a server says of itself that speaks plain text at this IP address."""
     return (await query(Endpoint(where), timeout_s)).answer
 
@@ -122,11 +122,11 @@ async def saturated(*arguments: str) -> AsyncIterator[tuple[str, list[asyncio.St
                 each.close()
 
 
-def answer(**figures: object) -> Answer:
+def answer(**figures: object) -> StatsAnswer:
     """A good answer of a server with 1,024 connections and four threads, with these figures."""
     usual = {"version": "1.6.45", "max_connections": 1_024, "curr_connections": 1, "rejected_connections": 0}
     stats = usual | {"reserved_fds": 20} | figures
-    return Answer.of({name.encode(): str(value).encode() for name, value in stats.items()})
+    return StatsAnswer.of({name.encode(): str(value).encode() for name, value in stats.items()})
 
 
 def server_pod(name: str = "cache-0", *, of: str = "cache", namespace: str = "shop", **changes: object) -> PodRecord:

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import pytest
 
 from memcached_operator.servers.disks import GOOD, DiskProblem, disk
-from memcached_operator.servers.stats_answer import Answer
-from memcached_operator.servers.stats_cache import Server, health
+from memcached_operator.servers.stats_answer import StatsAnswer
+from memcached_operator.servers.stats_cache import QueriedServer, health
 from tests.unit.memcached_operator.servers.support import answer
 
 DISK = {"extstore_limit_maxbytes": 2**30, "extstore_pages_free": 50, "extstore_pages_used": 50}
 
 
-def with_disk(seconds: int, **stats: int) -> Answer:
+def with_disk(seconds: int, **stats: int) -> StatsAnswer:
     return answer(**{**DISK, "time": seconds, "badcrc_from_extstore": 0, **stats})
 
 
-def problems(answers: Sequence[Answer]) -> list[DiskProblem | None]:
+def problems(answers: Sequence[StatsAnswer]) -> list[DiskProblem | None]:
     known, before, found = GOOD, None, []
     for each in answers:
         known = disk(known, before, each)
@@ -27,11 +27,11 @@ def problems(answers: Sequence[Answer]) -> list[DiskProblem | None]:
     return found
 
 
-def queues(*depths: int) -> list[Answer]:
+def queues(*depths: int) -> list[StatsAnswer]:
     return [with_disk(0, extstore_io_queue=depth) for depth in depths]
 
 
-def evictions(*counts: int, free: int = 50) -> list[Answer]:
+def evictions(*counts: int, free: int = 50) -> list[StatsAnswer]:
     """With 30 seconds between two."""
     return [
         answer(**{**DISK, "extstore_pages_free": free, "evictions": count, "time": 30 * number})
@@ -57,7 +57,7 @@ def evictions(*counts: int, free: int = 50) -> list[Answer]:
     ],
 )
 def test_it_is_told_what_lasts_and_at_once_what_is_damaged(
-    answers: list[Answer], problems_shown: list[DiskProblem | None]
+    answers: list[StatsAnswer], problems_shown: list[DiskProblem | None]
 ) -> None:
     assert problems(answers) == problems_shown
 
@@ -89,7 +89,7 @@ def test_problems_that_take_turns_are_told_by_the_worst_of_them() -> None:
 
 
 def test_a_server_that_answers_keeps_what_is_known_of_its_disk_and_a_new_one_has_nothing() -> None:
-    server: Server | None = None
+    server: QueriedServer | None = None
     for each in queues(0, 90, 90, 90):
         server = health(server, each, restarts=0, reached=True)
     assert server is not None

@@ -14,7 +14,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.certificates import Certificate
 from memcached_operator.servers.metric_families import PATH, server_families
 from memcached_operator.servers.server_connection import SATURATED, ErrorKind, Failure
-from memcached_operator.servers.stats_answer import EXTSTORE, Answer
+from memcached_operator.servers.stats_answer import EXTSTORE, StatsAnswer
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
@@ -63,7 +63,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 Series = dict[tuple[str, ...], float]
 
 
-def health(*received: tuple[PodRecord, Answer | Failure]) -> StatsCache:
+def health(*received: tuple[PodRecord, StatsAnswer | Failure]) -> StatsCache:
     stats_cache = StatsCache()
     for pod, each in received:
         stats_cache.record(pod, each)
@@ -112,7 +112,7 @@ async def test_what_each_size_class_evicts_is_shown_and_what_it_refuses() -> Non
     async with running("-m", "8", "-t", "1") as where:
         await store(where, items=100, size=200_000)
         received = await queried(where, TIMEOUT_S)
-    assert isinstance(received, Answer)
+    assert isinstance(received, StatsAnswer)
     pod = server_pod()
     found = await scraped([pod], health((pod, received)))
     evicted, refused = (found[f"memcached_slab_items_{what}_total"][1] for what in ("evicted", "outofmemory"))
@@ -169,7 +169,7 @@ async def test_servers_that_are_out_of_reach_altogether_are_not_said_to_be_down(
 
 async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
     pod = server_pod()
-    found = await scraped([pod], health((pod, Answer.of({b"uptime": b"7"}))))
+    found = await scraped([pod], health((pod, StatsAnswer.of({b"uptime": b"7"}))))
     assert set(found) == {"memcached_up", "memcached_uptime_seconds"}
 
 

@@ -17,8 +17,8 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.server_connection import SATURATED, Endpoint, ErrorKind, Failure
-from memcached_operator.servers.stats_answer import Answer
-from memcached_operator.servers.stats_cache import StatsCache, Verdict
+from memcached_operator.servers.stats_answer import StatsAnswer
+from memcached_operator.servers.stats_cache import AnswerVerdict, StatsCache
 from memcached_operator.servers.text_protocol import Response
 from memcached_operator.servers.transport import Transport
 from operator_runtime import Channel, ObjectKey, Store
@@ -159,7 +159,7 @@ class Request:
     """Answers for all servers, when the test lets it."""
 
     def __init__(self) -> None:
-        self.reply: Answer | Failure = answer()
+        self.reply: StatsAnswer | Failure = answer()
         self.timeouts: set[float] = set()
         self.now = self.most = self.count = 0
         self.go_on = asyncio.Event()
@@ -184,7 +184,7 @@ async def polling(
     queried: Request,
     sent: list[ObjectKey],
     clock: FakeClock,
-    on_answer: Callable[[QueriedPod, Answer], bool] = lambda *_: False,
+    on_answer: Callable[[QueriedPod, StatsAnswer], bool] = lambda *_: False,
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
@@ -224,14 +224,14 @@ async def test_a_memcached_is_reconciled_again_when_there_are_news_of_a_server_a
 async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches) -> None:
     (pod,) = add(caches, "cache", 1)
     queried, sent, clock = Request(), list[ObjectKey](), FakeClock()
-    handed: list[tuple[QueriedPod, Answer]] = []
+    handed: list[tuple[QueriedPod, StatsAnswer]] = []
 
-    def on_answer(of: QueriedPod, received: Answer) -> bool:
+    def on_answer(of: QueriedPod, received: StatsAnswer) -> bool:
         handed.append((of, received))
         return len(handed) == 2
 
     async with polling(caches, StatsCache(), queried, sent, clock, on_answer):
-        received: tuple[Answer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
+        received: tuple[StatsAnswer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
         for count, queried.reply in enumerate(received, 1):
             clock.advance(INTERVAL_S)
             await async_until(f"not asked {count} times", lambda count=count: queried.count == count)
@@ -273,7 +273,7 @@ async def test_what_an_answer_leads_to_does_not_end_the_operator(
     add(caches, "cache", 1)
     queried, clock = Request(), FakeClock()
 
-    def broken(pod: QueriedPod, received: Answer) -> bool:
+    def broken(pod: QueriedPod, received: StatsAnswer) -> bool:
         raise ZeroDivisionError(pod.address)
 
     async with polling(caches, StatsCache(), queried, [], clock, broken):
@@ -300,6 +300,6 @@ async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(cac
             poller.stop()
             await polling
     (found,) = stats_cache.read([there])
-    assert (found.verdict, found.why) == (Verdict.DENIED, "it requires a login, and --server-credentials is off")
+    assert (found.verdict, found.why) == (AnswerVerdict.DENIED, "it requires a login, and --server-credentials is off")
     assert found.shown is not None
     assert (found.shown.certificate.names, found.shown.since_s) == (("cache.shop.svc",), 7.0)

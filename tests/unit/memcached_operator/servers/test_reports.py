@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.servers.certificates import STALE_S, Certificate
 from memcached_operator.servers.server_connection import ErrorKind, Failure
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from tests.unit.memcached_operator.servers.support import answer
 from tests.unit.memcached_operator.support import live_deployment
 from tests.unit.memcached_operator.world import DELAY_S, WRITE_STATUS, World
@@ -29,7 +29,7 @@ async def running() -> World:
     return world
 
 
-def record(world: World, received: Answer | Failure, *servers: int) -> None:
+def record(world: World, received: StatsAnswer | Failure, *servers: int) -> None:
     """Record this as the answer of these servers."""
     assert world.stats_cache is not None
     pods = sorted(world.caches.pods.values(), key=lambda pod: pod.name)

@@ -18,7 +18,7 @@ from memcached_operator.servers.server_connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import Response, query
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.servers.support import (
@@ -60,7 +60,7 @@ async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
         assert trouble(await query(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
         response = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
-    assert isinstance(response.answer, Answer)
+    assert isinstance(response.answer, StatsAnswer)
     assert response.answer.number("curr_connections") >= 1
     assert response.certificate == SERVER.der
 
@@ -76,7 +76,7 @@ async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_
         assert kind is ErrorKind.DENIED
         assert why.startswith("it refuses the client certificate with ")
         right = await query(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
-        assert isinstance(right.answer, Answer)
+        assert isinstance(right.answer, StatsAnswer)
 
 
 @pytest.mark.parametrize("tls", [True, False])
@@ -88,7 +88,7 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
         wrong = await query(Endpoint(where, context, login=WRONG), TIMEOUT_S)
         assert trouble(wrong) == (ErrorKind.DENIED, "it refuses the login of ann")
         right = await query(Endpoint(where, context, login=ANN), TIMEOUT_S)
-        assert isinstance(right.answer, Answer)
+        assert isinstance(right.answer, StatsAnswer)
 
 
 @asynccontextmanager

@@ -6,12 +6,18 @@ import pytest
 
 from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.serving_condition import serving_condition, versions
-from memcached_operator.servers.stats_cache import ServerHealth, Verdict
+from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 from tests.unit.memcached_operator.status_support import pods, reported_status
 
-A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.OUT_OF_REACH, Verdict.UNKNOWN  # noqa: E741
-D = Verdict.DENIED
+A, F, E, O, U = (
+    AnswerVerdict.ANSWERING,
+    AnswerVerdict.FAILING,
+    AnswerVerdict.EXHAUSTED,
+    AnswerVerdict.OUT_OF_REACH,
+    AnswerVerdict.UNKNOWN,
+)  # noqa: E741
+D = AnswerVerdict.DENIED
 WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
 UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")
@@ -20,7 +26,7 @@ OVER = (serving_condition(None, None), serving_condition([], None))
 FOREIGN = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
-def servers(*verdicts: Verdict, why: str = "no answer") -> list[ServerHealth]:
+def servers(*verdicts: AnswerVerdict, why: str = "no answer") -> list[ServerHealth]:
     return [ServerHealth(f"c-{number}", verdict, why, "1.6.45") for number, verdict in enumerate(verdicts)]
 
 
@@ -104,7 +110,7 @@ LACKS = "CredentialsMissing"
 WAS_STALE = Condition("Serving", "False", "CertificateStale", "One is late.")
 
 
-def having(*shown: tuple[Certificate, float], verdict: Verdict = A, why: str = "") -> list[ServerHealth]:
+def having(*shown: tuple[Certificate, float], verdict: AnswerVerdict = A, why: str = "") -> list[ServerHealth]:
     """Servers that have shown a certificate for so many seconds."""
     return [
         ServerHealth(f"c-{number}", verdict, why, shown=Shown(certificate, NOW_S - for_s))

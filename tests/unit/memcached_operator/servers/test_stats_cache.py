@@ -10,12 +10,12 @@ import pytest
 
 from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.server_connection import SATURATED, ErrorKind, Failure
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import (
-    Server,
+    AnswerVerdict,
+    QueriedServer,
     ServerHealth,
     StatsCache,
-    Verdict,
     health,
     is_queried,
 )
@@ -27,12 +27,20 @@ SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
 DENIED = Failure(ErrorKind.DENIED, "it requires a login")
 MALFORMED = Failure(ErrorKind.MALFORMED, "strange")
 # Of 1,024 connections memcached 1.6.45 takes 28 for itself where it has 4 threads.
-CROWDED: list[Answer | Failure] = [answer(curr_connections=996, rejected_connections=number) for number in range(3)]
+CROWDED: list[StatsAnswer | Failure] = [
+    answer(curr_connections=996, rejected_connections=number) for number in range(3)
+]
 
-A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.OUT_OF_REACH, Verdict.UNKNOWN  # noqa: E741
-D = Verdict.DENIED
+A, F, E, O, U = (
+    AnswerVerdict.ANSWERING,
+    AnswerVerdict.FAILING,
+    AnswerVerdict.EXHAUSTED,
+    AnswerVerdict.OUT_OF_REACH,
+    AnswerVerdict.UNKNOWN,
+)  # noqa: E741
+D = AnswerVerdict.DENIED
 
-TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
+TRIES: list[tuple[list[StatsAnswer | Failure], list[AnswerVerdict]]] = [
     ([SILENT, SILENT], [U, F]),
     ([GOOD, SILENT, GOOD, SILENT], [A, A, A, A]),
     ([GOOD, SILENT, SILENT, GOOD], [A, A, F, A]),
@@ -57,7 +65,7 @@ TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
 ]
 
 
-def verdicts(tries: list[Answer | Failure], *, reached: bool = True) -> list[Verdict]:
+def verdicts(tries: list[StatsAnswer | Failure], *, reached: bool = True) -> list[AnswerVerdict]:
     server, found = None, []
     for received in tries:
         server = health(server, received, restarts=0, reached=reached)
@@ -66,7 +74,7 @@ def verdicts(tries: list[Answer | Failure], *, reached: bool = True) -> list[Ver
 
 
 @pytest.mark.parametrize(("tries", "found"), TRIES)
-def test_a_server_is_judged_over_several_tries(tries: list[Answer | Failure], found: list[Verdict]) -> None:
+def test_a_server_is_judged_over_several_tries(tries: list[StatsAnswer | Failure], found: list[AnswerVerdict]) -> None:
     assert verdicts(tries) == found
 
 
@@ -91,7 +99,7 @@ def stats_cache() -> StatsCache:
 
 def test_news_are_told_once(stats_cache: StatsCache) -> None:
     pod = server_pod()
-    tries: list[Answer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
+    tries: list[StatsAnswer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
     assert [stats_cache.record(pod, received) for received in tries] == [True, False, True, False, True, False, True]
 
 
@@ -108,7 +116,9 @@ def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCac
 
 
 @pytest.mark.parametrize("received", [GOOD, SATURATED, DENIED])
-def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache, received: Answer | Failure) -> None:
+def test_once_any_server_answered_others_can_be_reached(
+    stats_cache: StatsCache, received: StatsAnswer | Failure
+) -> None:
     broken = server_pod("b")
     for _ in range(2):
         stats_cache.record(broken, REFUSED)
@@ -137,8 +147,8 @@ def test_those_that_are_read_in_vain_are_recorded_until_they_answer(stats_cache:
 
 def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> None:
     assert sys.getsizeof(GOOD.figures) < 512
-    assert not Server.__struct_config__.gc
-    assert not Answer.__struct_config__.gc
+    assert not QueriedServer.__struct_config__.gc
+    assert not StatsAnswer.__struct_config__.gc
 
 
 def test_another_certificate_is_news_and_the_same_one_is_none() -> None:

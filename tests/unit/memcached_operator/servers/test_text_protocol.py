@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.core.objects.labels import PORT
 from memcached_operator.servers.server_connection import MAX_BYTES, Endpoint, ErrorKind, Failure
-from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, Answer
+from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, StatsAnswer
 from memcached_operator.servers.text_protocol import (
     MAX_LINE,
     answer_of as read_answer,
@@ -63,7 +63,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("received", "classes"), ANSWERS)
 def test_an_answer_is_whole_with_its_size_classes(received: bytes, classes: list[tuple[float, ...]]) -> None:
     found = read_answer(received)
-    assert isinstance(found, Answer)
+    assert isinstance(found, StatsAnswer)
     by_class = zip(found.by_class("evicted"), found.by_class("outofmemory"), strict=True)
     assert str([(slab, evicted, refused) for (slab, evicted), (_, refused) in by_class]) == str(
         [(slab, *map(float, figures)) for slab, *figures in classes]
@@ -118,11 +118,11 @@ def test_no_bytes_raise_an_exception(pieces: list[bytes]) -> None:
 
 def test_an_answer_keeps_each_figure_and_knows_which_are_missing() -> None:
     stats = {name.encode(): str(place).encode() for place, name in enumerate(FIGURES) if name != "evictions"}
-    answer = Answer.of(stats | {b"uptime": b"many", b"version": b"1.6.45"})
+    answer = StatsAnswer.of(stats | {b"uptime": b"many", b"version": b"1.6.45"})
     for place, name in enumerate(FIGURES):
         assert isnan(answer.number(name)) if name in ("evictions", "uptime") else answer.number(name) == place
     assert all(isnan(answer.number(name)) for name in EXTSTORE)
-    with_disk = Answer.of({name.encode(): str(place).encode() for place, name in enumerate(EXTSTORE)})
+    with_disk = StatsAnswer.of({name.encode(): str(place).encode() for place, name in enumerate(EXTSTORE)})
     assert [with_disk.number(name) for name in EXTSTORE] == [*range(len(EXTSTORE))]
     assert answer.version == "1.6.45"
 
@@ -142,7 +142,7 @@ NUMBERS = [
 def test_a_figure_is_what_memcached_writes_and_nothing_else_that_python_takes_for_a_number(
     received: str, number: float | None
 ) -> None:
-    found = Answer.of({b"curr_items": received.encode()}).number("curr_items")
+    found = StatsAnswer.of({b"curr_items": received.encode()}).number("curr_items")
     assert isnan(found) if number is None else found == number
 
 
@@ -151,13 +151,13 @@ def test_a_figure_is_what_memcached_writes_and_nothing_else_that_python_takes_fo
     [("1.6.18", "1.6.18"), ("1.7.0-rc1_3-gabc", "1.7.0-rc1_3-gabc"), ("", ""), ("1.6\x1b[31m", ""), ("9" * 65, "")],
 )
 def test_a_version_is_shown_if_it_looks_like_one(received: str, shown: str) -> None:
-    assert Answer.of({b"version": received.encode()}).version == shown
+    assert StatsAnswer.of({b"version": received.encode()}).version == shown
 
 
 async def test_a_real_memcached_gives_every_figure_but_those_of_its_disk() -> None:
     async with running("-m", "64", "-c", "100", "-I", "1m", "-o", "modern") as where:
         answer = await queried(where, TIMEOUT_S)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, StatsAnswer)
     assert answer.version.startswith("1.")
     assert [name for name in FIGURES if isnan(answer.number(name))] == []
     assert answer.number("limit_maxbytes") == 64 << 20
@@ -172,7 +172,7 @@ async def test_a_real_memcached_that_has_all_its_connections_is_saturated_until_
             each.close()
 
         async def stats_cache() -> bool:
-            return isinstance(await queried(where, TIMEOUT_S), Answer)
+            return isinstance(await queried(where, TIMEOUT_S), StatsAnswer)
 
         await async_until("it still turns connections away", stats_cache)
 
@@ -213,7 +213,7 @@ async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> 
     async with running("-m", "64", *ONE_THREAD) as where:
         assert await memlimit(Endpoint(where), 128, TIMEOUT_S) is None
         answer = await queried(where, TIMEOUT_S)
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, StatsAnswer)
         assert answer.number("limit_maxbytes") == 128 << 20
         for mib, word in ((7, "MEMLIMIT_TOO_SMALL"), (10**10, "MEMLIMIT_ADJUST_FAILED")):
             failed(await memlimit(Endpoint(where), mib, TIMEOUT_S), ErrorKind.REFUSED, word)
@@ -269,7 +269,7 @@ async def test_a_limit_that_cannot_be_read_back_is_a_failure(received: bytes, ki
 
 async def test_an_address_of_version_6_is_asked_as_well() -> None:
     async with talking(saying(answer_of({"uptime": 7}) + answer_of({}))) as where:
-        assert isinstance(await queried(f"::ffff:{where}", TIMEOUT_S), Answer)
+        assert isinstance(await queried(f"::ffff:{where}", TIMEOUT_S), StatsAnswer)
 
 
 async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:

@@ -13,7 +13,7 @@ from aiohttp import ClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
 
 from operator_runtime.client import connection_pools as connections
-from operator_runtime.client.access.tls import Pem, Tls
+from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.connection_pools import KEEPALIVE_IDLE_S, describe
 from operator_runtime.client.errors import Unreachable
@@ -152,7 +152,7 @@ def nobody() -> Iterator[str]:
 
 
 def trusting(pem: bytes) -> ssl.SSLContext:
-    return Tls(clock=lambda: 0.0, authority=Pem("the test's certificate authority", data=pem)).context()
+    return ClientTls(clock=lambda: 0.0, authority=Pem("the test's certificate authority", data=pem)).context()
 
 
 async def test_nobody_listening_is_unreachable_for_calls_and_watches_and_a_proxy_is_named_as_such(nobody: str) -> None:

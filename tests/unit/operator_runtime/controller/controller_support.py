@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from operator_runtime.client.retry import Backoff
-from operator_runtime.controller.controller import Controller, Outcome, Result
+from operator_runtime.controller.controller import Controller, ReconcileOutcome, Result
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
 
@@ -41,11 +41,11 @@ class Reconciler:
 
 class Outcomes:
     def __init__(self) -> None:
-        self.seen: list[Outcome] = []
+        self.seen: list[ReconcileOutcome] = []
         self.changed = asyncio.Condition()
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def reconciled(self, outcome: Outcome, seconds: float) -> None:
+    def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
         assert seconds >= 0.0
         self.seen.append(outcome)
         self.tasks.add(asyncio.create_task(self.notify()))
@@ -54,7 +54,7 @@ class Outcomes:
         async with self.changed:
             self.changed.notify_all()
 
-    async def wait_for(self, number: int) -> list[Outcome]:
+    async def wait_for(self, number: int) -> list[ReconcileOutcome]:
         async with asyncio.timeout(DEADLINE_S), self.changed:
             await self.changed.wait_for(lambda: len(self.seen) >= number)
         return list(self.seen)

@@ -31,8 +31,8 @@ from operator_runtime.client.retry import Backoff
 from operator_runtime.controller.controller import (
     Controller,
     ControllerConfig,
-    Outcome,
     ReconcileContext,
+    ReconcileOutcome,
     Result,
     StaleCache,
     current_reconcile,
@@ -66,7 +66,11 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
 
 async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error() -> None:
     async with playing(Reconciler(Result(requeue=True), Result(requeue=True))) as (controller, outcomes):
-        assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
+        assert await outcomes.wait_for(3) == [
+            ReconcileOutcome.REQUEUE,
+            ReconcileOutcome.REQUEUE,
+            ReconcileOutcome.SUCCESS,
+        ]
         assert controller.queue.core.retries == 2
         assert controller.queue.core.failures("a") == 0
 
@@ -103,7 +107,7 @@ async def test_an_author_s_mistake_is_a_bug_of_that_key_alone(mistake: Any) -> N
 
     async with playing(reconcile) as (controller, outcomes):
         controller.queue.add("good")
-        assert set(await outcomes.wait_for(20)) == {Outcome.BUG, Outcome.REQUEUE_AFTER}
+        assert set(await outcomes.wait_for(20)) == {ReconcileOutcome.BUG, ReconcileOutcome.REQUEUE_AFTER}
 
 
 @pytest.mark.parametrize(("requested", "kept"), [(None, LOW_PRIORITY), (7, 7)])
@@ -125,11 +129,11 @@ async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(requ
 async def test_a_terminal_error_waits_for_the_next_change() -> None:
     reconciler = Reconciler(Unreachable("refused"), TerminalError("spec.image is no image"))
     async with playing(reconciler) as (controller, outcomes):
-        assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.TERMINAL]
+        assert await outcomes.wait_for(2) == [ReconcileOutcome.ERROR, ReconcileOutcome.TERMINAL]
         assert controller.queue.core.next_deadline() is None
         assert controller.queue.core.failures("a") == 0
         controller.queue.add("a")
-        assert (await outcomes.wait_for(3))[2] == Outcome.SUCCESS
+        assert (await outcomes.wait_for(3))[2] == ReconcileOutcome.SUCCESS
 
 
 async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> None:
@@ -175,17 +179,19 @@ async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_sh
 async def test_a_reconcile_that_takes_too_long_is_cancelled_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     config = ControllerConfig(reconcile_timeout_s=0.005)
     async with playing(Reconciler(never), config=config) as (_, outcomes):
-        assert await outcomes.wait_for(2) == [Outcome.TIMEOUT, Outcome.SUCCESS]
+        assert await outcomes.wait_for(2) == [ReconcileOutcome.TIMEOUT, ReconcileOutcome.SUCCESS]
     assert "not finished within 0.005 s, cancelled" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize(("own", "outcome"), [(TimeoutError(), Outcome.ERROR), (asyncio.CancelledError(), Outcome.BUG)])
+@pytest.mark.parametrize(
+    ("own", "outcome"), [(TimeoutError(), ReconcileOutcome.ERROR), (asyncio.CancelledError(), ReconcileOutcome.BUG)]
+)
 async def test_a_timeout_or_a_cancellation_of_the_reconcilers_own_is_a_failure_and_not_the_end_of_a_worker(
-    own: BaseException, outcome: Outcome
+    own: BaseException, outcome: ReconcileOutcome
 ) -> None:
     async with playing(Reconciler(own), config=ControllerConfig(workers=1)) as (_, outcomes):
-        assert await outcomes.wait_for(2) == [outcome, Outcome.SUCCESS]
+        assert await outcomes.wait_for(2) == [outcome, ReconcileOutcome.SUCCESS]
 
 
 async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
@@ -193,7 +199,7 @@ async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.Log
         pass
 
     async with playing(forgetful) as (_, outcomes):
-        assert (await outcomes.wait_for(1))[0] == Outcome.BUG
+        assert (await outcomes.wait_for(1))[0] == ReconcileOutcome.BUG
     assert "the reconciler of controller 'memcached' returned None: return a Result" in caplog.text
 
 
@@ -211,7 +217,7 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
 
     async with running(Controller("memcached", reconciler, queue=queue, delay_s=delay_s, observer=outcomes)):
         queue.add("a", priority=LOW_PRIORITY)
-        assert await outcomes.wait_for(1) == [Outcome.SUCCESS]
+        assert await outcomes.wait_for(1) == [ReconcileOutcome.SUCCESS]
     assert reconciler.calls == ["a"]
     assert priorities == [LOW_PRIORITY] * 3
     assert queue.core.retries == 0

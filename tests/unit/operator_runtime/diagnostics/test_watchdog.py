@@ -12,7 +12,7 @@ from traceback import FrameSummary
 
 import pytest
 
-from operator_runtime.diagnostics.reminder import LONGEST_PAUSE_S
+from operator_runtime.diagnostics.report_pace import LONGEST_PAUSE_S
 from operator_runtime.diagnostics.watchdog import (
     FIRST_PAUSE_S,
     EventLoopWatchdog,

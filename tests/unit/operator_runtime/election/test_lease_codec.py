@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from operator_runtime.election.lease_codec import lease_body, lease_record, micro_time
-from operator_runtime.election.lease_state import Lease, Write
+from operator_runtime.election.lease_state import Lease, WriteLease
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
 LEASE = Lease("uid-1", "7", "them", 15.0, "2026-01-01T00:00:00.000000Z", 3)
@@ -38,7 +38,7 @@ def test_a_length_that_no_setting_gives_keeps_nobody_waiting_for_longer_than_the
 def test_changes_of_the_holder_are_counted_as_far_as_the_api_can(before: int, after: int) -> None:
     """One more would be refused, and nobody would lead."""
     lease = lease_record(stored(leaseTransitions=before)).lease(15.0)
-    spec = lease_body(Write(lease, "me", 15, None, lease.transitions + 1), "lock", "ops", NOON)["spec"]
+    spec = lease_body(WriteLease(lease, "me", 15, None, lease.transitions + 1), "lock", "ops", NOON)["spec"]
     assert isinstance(spec, dict)
     assert spec["leaseTransitions"] == after
 
@@ -61,7 +61,7 @@ def test_times_are_in_utc_with_six_digits(when: datetime, text: str) -> None:
 
 
 def test_a_new_lease_is_whole() -> None:
-    assert lease_body(Write(None, "me", 15, None, 0), "lock", "ops", NOON) == {
+    assert lease_body(WriteLease(None, "me", 15, None, 0), "lock", "ops", NOON) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": "lock", "namespace": "ops"},
@@ -76,7 +76,7 @@ def test_a_new_lease_is_whole() -> None:
 
 
 def test_a_change_is_guarded_by_what_it_replaces_and_keeps_the_time_that_it_is_given() -> None:
-    body = lease_body(Write(LEASE, "them", 15, LEASE.acquire_time, 3), "lock", "ops", NOON)
+    body = lease_body(WriteLease(LEASE, "them", 15, LEASE.acquire_time, 3), "lock", "ops", NOON)
     assert body["metadata"] == {"uid": "uid-1", "resourceVersion": "7"}
     spec = body["spec"]
     assert isinstance(spec, dict)

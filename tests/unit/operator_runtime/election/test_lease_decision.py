@@ -12,21 +12,21 @@ from operator_runtime.election.lease_decision import step, wake_at
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,
-    Done,
+    ElectionEnd,
     Event,
     Failed,
     Fetch,
     Fetched,
     Lead,
     Lease,
+    LeaseConflict,
     Lost,
     Phase,
-    Refused,
-    Release,
+    ReleaseLease,
     Seen,
     State,
     Tick,
-    Write,
+    WriteLease,
     Written,
 )
 from operator_runtime.election.timing import Timing
@@ -42,21 +42,21 @@ def mine(version: str) -> Lease:
     return Lease("uid", version, "me", 15.0, "since", 4)
 
 
-FETCH, DONE, MAKE = Fetch(), Done(), Write(None, "me", 15, None, 0)
+FETCH, DONE, MAKE = Fetch(), ElectionEnd(), WriteLease(None, "me", 15, None, 0)
 THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
 LATE = "it could not be renewed within 10 s"
 
 
-def take(over: Lease) -> Write:
-    return Write(over, "me", 15, None, 4)
+def take(over: Lease) -> WriteLease:
+    return WriteLease(over, "me", 15, None, 4)
 
 
-def renew(version: str) -> Write:
-    return Write(mine(version), "me", 15, "since", 4)
+def renew(version: str) -> WriteLease:
+    return WriteLease(mine(version), "me", 15, "since", 4)
 
 
-def let_go(version: str) -> Write:
-    return Write(mine(version), "", 1, "since", 4)
+def let_go(version: str) -> WriteLease:
+    return WriteLease(mine(version), "", 1, "since", 4)
 
 
 def after(*events: tuple[float, Event]) -> State:
@@ -130,10 +130,10 @@ STANDING: Stories = {
         at(1.2, Written(mine("9")), FETCH, until=-inf),
     ),
     "a conflict is lost and read after a while": story_of(
-        TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), FETCH)
+        TAKING, at(20.1, LeaseConflict(), wake=22.0), at(22.0, Tick(), FETCH)
     ),
     "after a conflict what the watch showed meanwhile is believed": story_of(
-        TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, Refused(), wake=40.1)
+        TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, LeaseConflict(), wake=40.1)
     ),
     "an answer that the watch has overtaken is requested again, as the release may be the newer": story_of(
         FETCHING, at(0.1, Seen(FREE)), at(0.2, Fetched(THEIRS), FETCH), at(0.3, Fetched(FREE), take(FREE))
@@ -180,17 +180,19 @@ LEADING: Stories = {
     "also where a failure comes first": story_of(RENEWING, at(50.0, Failed("reset"), Lost(f"{LATE}: reset"))),
     "a conflict is looked into at once, and what is still ours renewed": story_of(
         RENEWING,
-        at(2.1, Refused(), FETCH),
+        at(2.1, LeaseConflict(), FETCH),
         at(2.2, Fetched(mine("11")), renew("11")),
         at(2.3, Written(mine("12")), until=12.2),
     ),
     "one that is held by another is lost": story_of(
-        RENEWING, at(2.1, Refused(), FETCH), at(2.2, Fetched(THEIRS), THEY_HOLD)
+        RENEWING, at(2.1, LeaseConflict(), FETCH), at(2.2, Fetched(THEIRS), THEY_HOLD)
     ),
-    "one that was released is lost": story_of(RENEWING, at(2.1, Refused(), FETCH), at(2.2, Fetched(FREE), RELEASED)),
+    "one that was released is lost": story_of(
+        RENEWING, at(2.1, LeaseConflict(), FETCH), at(2.2, Fetched(FREE), RELEASED)
+    ),
     "one that is gone is made again, and another may be making it": story_of(
         RENEWING,
-        at(2.1, Refused(), FETCH),
+        at(2.1, LeaseConflict(), FETCH),
         at(2.2, Fetched(None), MAKE, until=-inf),
         at(2.3, Written(mine("12")), until=12.2),
     ),
@@ -239,45 +241,57 @@ LEADING: Stories = {
     ),
 }
 
-_RELEASING = at(1.0, Release(), let_go("9"), until=-inf)
+_RELEASING = at(1.0, ReleaseLease(), let_go("9"), until=-inf)
 RELEASING: Stories = {
     "the right ends before the lease is let go": story_of(
         LEADER, _RELEASING, at(1.1, Written(replace(mine("10"), holder="")), DONE)
     ),
     "a renewal that is under way is waited for": story_of(
-        RENEWING, at(2.1, Release(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
+        RENEWING, at(2.1, ReleaseLease(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
     ),
     "a conflict is tried again after a read": story_of(
-        LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(mine("11")), let_go("11"))
+        LEADER, _RELEASING, at(1.1, LeaseConflict(), FETCH), at(1.2, Fetched(mine("11")), let_go("11"))
     ),
     "what is another's is not let go": story_of(
-        LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(THEIRS), DONE)
+        LEADER, _RELEASING, at(1.1, LeaseConflict(), FETCH), at(1.2, Fetched(THEIRS), DONE)
     ),
-    "what is free is not let go": story_of(LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(FREE), DONE)),
-    "what is gone is not let go": story_of(LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(None), DONE)),
+    "what is free is not let go": story_of(
+        LEADER, _RELEASING, at(1.1, LeaseConflict(), FETCH), at(1.2, Fetched(FREE), DONE)
+    ),
+    "what is gone is not let go": story_of(
+        LEADER, _RELEASING, at(1.1, LeaseConflict(), FETCH), at(1.2, Fetched(None), DONE)
+    ),
     "a failure is tried again after a read": story_of(
         LEADER, _RELEASING, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), FETCH)
     ),
-    "one that stands by has nothing to let go": story_of(STANDBY, at(1.0, Release(), DONE)),
-    "nor has one that never read": story_of(State(), at(1.0, Release(), DONE)),
+    "one that stands by has nothing to let go": story_of(STANDBY, at(1.0, ReleaseLease(), DONE)),
+    "nor has one that never read": story_of(State(), at(1.0, ReleaseLease(), DONE)),
     "one that was just taking it waits for the answer and lets go": story_of(
-        TAKING, at(20.1, Release()), at(20.2, Written(mine("9")), let_go("9"), until=-inf)
+        TAKING, at(20.1, ReleaseLease()), at(20.2, Written(mine("9")), let_go("9"), until=-inf)
     ),
-    "one that may have taken it reads": story_of(TAKING, at(20.1, Failed("reset")), at(20.2, Release(), FETCH)),
+    "one that may have taken it reads": story_of(TAKING, at(20.1, Failed("reset")), at(20.2, ReleaseLease(), FETCH)),
     "one that has taken it and reads whether it still has it lets go": story_of(
         TAKING,
         at(20.1, Seen(FREE_AGAIN)),
         at(20.2, Written(mine("10")), FETCH),
-        at(20.3, Release()),
+        at(20.3, ReleaseLease()),
         at(20.4, Fetched(mine("10")), let_go("10")),
     ),
     "after the end nothing follows": story_of(
         STANDBY,
         *(
-            [at(1.0, Release(), DONE)]
+            [at(1.0, ReleaseLease(), DONE)]
             + [
                 at(2.0, event, until=-inf, wake=inf)
-                for event in (Tick(), Seen(FREE), Fetched(None), Written(mine("9")), Refused(), Failed("x"), Release())
+                for event in (
+                    Tick(),
+                    Seen(FREE),
+                    Fetched(None),
+                    Written(mine("9")),
+                    LeaseConflict(),
+                    Failed("x"),
+                    ReleaseLease(),
+                )
             ]
         ),
     ),
@@ -294,7 +308,7 @@ def test_what_follows(story: Story) -> None:
         assert actions == each.actions, each
         assert each.until in (None, state.right_ends_at), each
         assert each.wake in (None, wake_at(state)), each
-        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost | Done) for action in actions)
+        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost | ElectionEnd) for action in actions)
 
 
 def test_the_right_is_over_at_the_moment_at_which_it_ends() -> None:

@@ -33,13 +33,13 @@ from operator_runtime.election.lease_state import (
     Fetch,
     Fetched,
     Lease,
+    LeaseConflict,
     Phase,
-    Refused,
-    Release,
+    ReleaseLease,
     Seen,
     State,
     Tick,
-    Write,
+    WriteLease,
     Written,
 )
 from operator_runtime.election.timing import Timing
@@ -63,7 +63,7 @@ class Server:
     history: list[Lease | None] = field(default_factory=lambda: [None])
     versions: count[int] = field(default_factory=lambda: count(1))
 
-    def take(self, write: Write) -> Lease | None:
+    def take(self, write: WriteLease) -> Lease | None:
         """The Lease as stored, None for a conflict."""
         over, held = write.over, self.lease
         if (over is None) != (held is None):
@@ -98,7 +98,7 @@ class Process:
     rate: float
     clock: float
     state: State = field(default_factory=State)
-    request: Fetch | Write | None = None
+    request: Fetch | WriteLease | None = None
     arrived: bool = False
     answer: Event | None = None
     answered_at: int = 0
@@ -115,7 +115,7 @@ class Process:
         self.shown = max(self.shown, place)
         self.state, actions = step(self.me, self.state, event, self.clock)
         for action in actions:
-            if isinstance(action, Fetch | Write):
+            if isinstance(action, Fetch | WriteLease):
                 assert self.request is None, "one request at a time"
                 self.request, self.arrived, self.answer = action, False, None
 
@@ -128,7 +128,7 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.server = Server()
-        self.late: list[Write] = []
+        self.late: list[WriteLease] = []
         self.names = count(1)
         self.processes: list[Process] = []
 
@@ -167,13 +167,13 @@ class World(RuleBasedStateMachine):
         if process.request is not None and not process.arrived:
             process.arrived = True
             process.answer = self._serve(process.request)
-            process.answered_at = 0 if isinstance(process.answer, Refused) else self.server.newest
+            process.answered_at = 0 if isinstance(process.answer, LeaseConflict) else self.server.newest
 
-    def _serve(self, request: Fetch | Write) -> Event:
+    def _serve(self, request: Fetch | WriteLease) -> Event:
         if isinstance(request, Fetch):
             return Fetched(self.server.lease)
         stored = self.server.take(request)
-        return Refused() if stored is None else Written(stored)
+        return LeaseConflict() if stored is None else Written(stored)
 
     @rule(who=WHO)
     def an_answer_arrives(self, who: int) -> None:
@@ -208,7 +208,7 @@ class World(RuleBasedStateMachine):
         process = self.processes[who]
         if process.request is None:
             return
-        if isinstance(process.request, Write) and not process.arrived:
+        if isinstance(process.request, WriteLease) and not process.arrived:
             self.late.append(process.request)
         process.request = process.answer = None
         process.give(Failed("no answer in time"))
@@ -229,12 +229,12 @@ class World(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def one_is_stopped(self, who: int) -> None:
-        self.processes[who].give(Release())
+        self.processes[who].give(ReleaseLease())
 
     @rule(who=WHO)
     def one_is_killed_or_has_ended_and_another_starts(self, who: int) -> None:
         old = self.processes[who]
-        if isinstance(old.request, Write) and not old.arrived:
+        if isinstance(old.request, WriteLease) and not old.arrived:
             self.late.append(old.request)
         self.processes[who] = self._process(old.rate, old.clock)
 

@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime import Client
 from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, Keeping
+from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, Keeping
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from operator_runtime.owned.ensure_decision import (
     Create,
     Decider,
     Delete,
+    EnsureWait,
     Foreign,
     LastWrite,
     Leave,
     Replace,
     Unchangeable,
     Update,
-    Wait,
     creation,
 )
 
@@ -101,7 +101,11 @@ FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this
 @pytest.mark.parametrize(
     ("live", "rules", "decided"),
     [
-        (deployment(deletionTimestamp="now"), {}, Wait("The Deployment is being deleted, and is recreated then.")),
+        (
+            deployment(deletionTimestamp="now"),
+            {},
+            EnsureWait("The Deployment is being deleted, and is recreated then."),
+        ),
         (deployment(uid="u2", kind="Stall", name="x"), {}, Foreign(FOREIGN.format("belongs to Stall x", ""))),
         (deployment(owned=False), {}, Foreign(FOREIGN.format("has no owner", ""))),
         (
@@ -112,7 +116,7 @@ FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this
         (
             deployment(uid="u0"),
             {},
-            Wait("The Deployment of a deleted Shop of the same name is still there; waiting for it to go."),
+            EnsureWait("The Deployment of a deleted Shop of the same name is still there; waiting for it to go."),
         ),
         (
             deployment(owned=False, namespace="other"),
@@ -131,7 +135,7 @@ def test_only_an_object_of_the_owners_that_is_not_going_is_deleted() -> None:
     owned_deployment, removal = deployment(), decider().decide_removal
     assert removal(owner(), owned_deployment) == Delete(owned_deployment)
     assert removal(owner(), None) == removal(owner(), deployment(owned=False)) == Leave()
-    assert removal(owner(), deployment(deletionTimestamp="now")) == Wait("The Deployment is being deleted.")
+    assert removal(owner(), deployment(deletionTimestamp="now")) == EnsureWait("The Deployment is being deleted.")
 
 
 @pytest.mark.parametrize(

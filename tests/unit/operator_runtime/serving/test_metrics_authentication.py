@@ -24,7 +24,7 @@ from operator_runtime.serving.metrics_authentication import (
     MAX_UNKNOWN,
     MAX_UNKNOWN_OF_ADDRESS,
     MetricsAuthentication,
-    Remembered,
+    RememberedAnswers,
 )
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
@@ -292,7 +292,7 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
 
 
 def test_no_more_is_remembered_than_is_bearable() -> None:
-    answers = Remembered[bool](FakeClock())
+    answers = RememberedAnswers[bool](FakeClock())
     for number in range(MAX_REMEMBERED + 1):
         answers.put(str(number).encode(), True, 60.0)
     assert answers.get(b"0") is None

@@ -11,7 +11,7 @@ import pytest
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import PODS
-from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, Probe, Probes, ping, watch_check
+from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, HealthProbe, Probes, ping, watch_check
 from operator_runtime.serving.responses import HttpResponse
 from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.operator_runtime.http import get
@@ -26,7 +26,7 @@ class Switchable:
         self.check = Check(name, lambda: self.reason)
 
 
-def respond(probe: Probe, path: str) -> HttpResponse:
+def respond(probe: HealthProbe, path: str) -> HttpResponse:
     return asyncio.run(Probes(probe).answer(get(path)))
 
 
@@ -35,7 +35,7 @@ def text(response: HttpResponse) -> tuple[int, str]:
 
 
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
-    probe = Probe("readyz", [ping(), Switchable("watch/pods").check])
+    probe = HealthProbe("readyz", [ping(), Switchable("watch/pods").check])
     assert text(respond(probe, "/readyz")) == text(respond(probe, "/readyz/")) == (200, "ok")
     assert text(respond(probe, "/readyz?verbose")) == (
         200,
@@ -46,7 +46,7 @@ def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
 
 
 def test_one_that_fails_fails_all_and_keeps_its_reason_unless_it_is_asked_alone() -> None:
-    probe = Probe("readyz", [ping(), Switchable("watch/pods", "silent").check])
+    probe = HealthProbe("readyz", [ping(), Switchable("watch/pods", "silent").check])
     listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
     assert text(respond(probe, "/readyz")) == (500, listed)
     assert text(respond(probe, "/readyz?verbose")) == (500, listed)
@@ -59,7 +59,7 @@ def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: py
     def broken() -> str | None:
         raise KeyError("depth")
 
-    probe = Probe("readyz", [ping(), Check("queue", broken)])
+    probe = HealthProbe("readyz", [ping(), Check("queue", broken)])
     assert text(respond(probe, "/readyz")) == (
         500,
         "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n",
@@ -84,14 +84,14 @@ def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
     with pytest.raises(TypeError, match="the check other of healthz is a coroutine function"):
         checks.add_health("other", wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="two checks of readyz have the same name: ping, ping"):
-        Probe("readyz", [ping(), ping()])
+        HealthProbe("readyz", [ping(), ping()])
 
 
 def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of() -> None:
     def never() -> str | None:
         raise AssertionError("asked")
 
-    probe = Probe("readyz", [ping(), Check("a/b", never)])
+    probe = HealthProbe("readyz", [ping(), Check("a/b", never)])
     assert text(respond(probe, "/readyz?exclude=a/b")) == (200, "ok")
     shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
     assert text(respond(probe, "/readyz?exclude=a/b&verbose")) == (200, shown)
@@ -103,7 +103,7 @@ def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of()
 def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     pods, nodes = Switchable("pods", "not there yet"), Switchable("nodes")
-    probe = Probe("readyz", [pods.check, nodes.check])
+    probe = HealthProbe("readyz", [pods.check, nodes.check])
     respond(probe, "/readyz")
     assert not caplog.messages, "what is not there yet is no news"
     pods.reason = None

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import Gauge, Metric
 
 from operator_runtime.client.errors import Unreachable
-from operator_runtime.controller.controller import Controller, ControllerConfig, Outcome, Result
+from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileOutcome, Result
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.telemetry.metrics import (
     MAX_PRIORITIES,
@@ -104,7 +104,7 @@ def test_work_that_hangs_shows_while_it_hangs_and_then_as_an_error_and_a_timeout
     assert shown["workqueue_unfinished_work_seconds"] == {labels: 30.0}
     assert shown["workqueue_longest_running_processor_seconds"] == {labels: 20.0}
     assert shown["controller_runtime_active_workers"] == {("memcached",): 2}
-    shown.observer.reconciled(Outcome.TIMEOUT, 60.0)
+    shown.observer.reconciled(ReconcileOutcome.TIMEOUT, 60.0)
     assert shown["controller_runtime_reconcile_timeouts_total"] == {("memcached",): 1}
     assert shown["controller_runtime_reconcile_errors_total"] == {("memcached",): 1}
 

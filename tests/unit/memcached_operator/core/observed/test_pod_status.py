@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.core.observed.pod_status import (
     NO_PROBLEM,
-    Condition,
+    PodCondition,
     PodProblem,
     PodStatus,
     failure_of,
@@ -163,7 +163,7 @@ def test_what_a_server_waits_for_whose_memcached_runs_is_said_by_its_gate_or_its
     reported += [
         {"type": type_, "status": "False", "reason": "NotYet", "message": text} for type_, text in others.items()
     ]
-    conditions = msgspec.convert(reported, list[Condition])
+    conditions = msgspec.convert(reported, list[PodCondition])
     assert str(wait_of(msgspec.structs.replace(found, conditions=[*(found.conditions or ()), *conditions]))) == wait
 
 

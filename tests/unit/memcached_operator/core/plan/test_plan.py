@@ -13,7 +13,7 @@ from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.plan import Plan, plan
-from memcached_operator.core.plan.published_list import Servers, as_ending, as_published
+from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
 from operator_runtime import rfc3339
 from tests.unit.memcached_operator.server_model import (
     KEY,
@@ -153,7 +153,7 @@ def test_while_a_memcached_goes_a_lost_server_is_listed_as_long_as_its_stateful_
     there = workload_of("StatefulSet", 3, deleting=stateful_set == "being deleted")
     owned: dict[Workload, WorkloadRecord] = {} if stateful_set == "gone" else {"StatefulSet": there}
     found = as_ending(of_names(0, 1, 2), owned, [named_pod(0), named_pod(2)])
-    assert found == Servers("StatefulSet", listed)
+    assert found == ListedServers("StatefulSet", listed)
 
 
 def test_the_time_at_which_servers_leave_is_never_before_they_do() -> None:
@@ -183,7 +183,7 @@ def test_a_deployment_s_list_has_the_addresses_of_its_ready_pods_sorted_as_text(
     addresses = {"10.0.0.9": True, "10.0.0.10": True, "10.0.0.1": False, "": True, "2001:db8::1": True}
     pods = [pod_of(address, ready=ready, address=address) for address, ready in addresses.items()]
     found = plan_of(Spec(size=3), deployment=3, pods=[*pods, named_pod(0)])
-    assert found.servers == Servers("Deployment", ("10.0.0.10:11211", "10.0.0.9:11211", "[2001:db8::1]:11211"))
+    assert found.servers == ListedServers("Deployment", ("10.0.0.10:11211", "10.0.0.9:11211", "[2001:db8::1]:11211"))
     assert found.replicas == {"Deployment": 3}
     assert found.next_s is None
 
@@ -235,24 +235,24 @@ def test_the_old_workload_goes_when_it_has_drained(seconds: int, removed: Worklo
 
 def test_a_workload_that_was_never_listed_goes_at_once_when_the_move_is_taken_back() -> None:
     found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0, ready=False)])
-    assert (found.removed, found.servers) == ("StatefulSet", Servers("Deployment", ADDRESSES))
+    assert (found.removed, found.servers) == ("StatefulSet", ListedServers("Deployment", ADDRESSES))
 
 
 def test_a_workload_that_may_have_been_listed_drains_where_the_status_does_not_have_it() -> None:
     found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
     drain = Drain("StatefulSet", 0, ago(0))
-    assert (found.removed, found.servers) == (None, Servers("Deployment", ADDRESSES, (drain,)))
+    assert (found.removed, found.servers) == (None, ListedServers("Deployment", ADDRESSES, (drain,)))
 
 
 def test_a_move_that_is_taken_back_after_the_list_moved_moves_back_at_once_where_the_servers_are_there() -> None:
     pods = [*ADDRESSED, named_pod(0), named_pod(1)]
     found = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=pods)
-    assert found.servers == Servers("Deployment", ADDRESSES, (Drain("StatefulSet", 0, ago(0)),))
+    assert found.servers == ListedServers("Deployment", ADDRESSES, (Drain("StatefulSet", 0, ago(0)),))
 
 
 def test_what_has_begun_to_drain_and_is_moved_back_to_keeps_its_time_until_it_is_listed() -> None:
     there = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
-    assert there.servers == Servers("StatefulSet", names(0, 1), (Drain("Deployment", 0, ago(10)),))
+    assert there.servers == ListedServers("StatefulSet", names(0, 1), (Drain("Deployment", 0, ago(10)),))
     again = plan_of(named(2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
     assert (again.removed, again.servers.draining) == (None, (Drain("Deployment", 0, ago(10)),))
 
@@ -276,5 +276,5 @@ def test_a_status_that_somebody_emptied_gives_the_other_workload_its_time_once_m
 
 def test_without_a_readable_specification_the_list_stays_as_it_was_or_follows_the_deployment() -> None:
     assert as_published(Status(), ADDRESSED) is None
-    assert as_published(MOVING, ADDRESSED[:1]) == Servers("Deployment", ADDRESSES[:1])
-    assert as_published(MOVED, []) == Servers("StatefulSet", names(0, 1), MOVED.draining or ())
+    assert as_published(MOVING, ADDRESSED[:1]) == ListedServers("Deployment", ADDRESSES[:1])
+    assert as_published(MOVED, []) == ListedServers("StatefulSet", names(0, 1), MOVED.draining or ())

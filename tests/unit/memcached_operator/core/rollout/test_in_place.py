@@ -9,8 +9,8 @@ from memcached_operator.api.v1alpha1 import Rollout as Pace, Spec, Tls
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.in_place import LATE_AFTER_S, Request, change, mark_updated_patch
-from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Step
+from memcached_operator.core.rollout.in_place import LATE_AFTER_S, RestartRequest, change, mark_updated_patch
+from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, RolloutProgress, Step
 from tests.unit.memcached_operator.core.rollout.test_next_step import (
     PAUSE_S,
     SPEC,
@@ -36,7 +36,7 @@ def warm(
         since_s: since so many seconds.
         restarted: its container has started again since.
     """
-    requested = str(Request(to, 3, int(NOW_S - since_s))) if to else ""
+    requested = str(RestartRequest(to, 3, int(NOW_S - since_s))) if to else ""
     found = server(ordinal, revision, **more)  # type: ignore[arg-type]
     return msgspec.structs.replace(found, restart_hash="fixed", in_place=requested, restarts=3 + restarted)
 
@@ -51,11 +51,11 @@ def back(revision: str = "b", *, since_s: float, problem: str = "ImagePullBackOf
     return warm(2, revision, to="new", since_s=since_s, ready=False, for_s=5, problem=problem)
 
 
-def in_place_rollout_of(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> Rollout:
+def in_place_rollout_of(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> RolloutProgress:
     return rollout_of(*pods, spec=spec, workload=workload)
 
 
-def done(found: Rollout) -> tuple[type[Step], str] | None:
+def done(found: RolloutProgress) -> tuple[type[Step], str] | None:
     """What is done about which server, None for nothing."""
     match found.step:
         case Evict(pod) | RestartInPlace(pod) | MarkUpdated(pod):

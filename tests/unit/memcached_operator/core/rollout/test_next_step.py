@@ -14,9 +14,9 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout.next_step import (
     DONE,
     Evict,
-    Rollout,
+    RolloutProgress,
+    RolloutWait,
     Stuck,
-    Wait,
     WaitReason,
     rollout,
 )
@@ -54,15 +54,15 @@ def state_of(
     return RolloutState(spec, workload or stateful_set(), pods, now.timestamp(), **more)
 
 
-def rollout_of(*pods: PodRecord, **more: Any) -> Rollout:
+def rollout_of(*pods: PodRecord, **more: Any) -> RolloutProgress:
     return rollout(state_of(*pods, **more))
 
 
-def evicted(found: Rollout) -> str | None:
+def evicted(found: RolloutProgress) -> str | None:
     return found.step.pod.name if isinstance(found.step, Evict) else None
 
 
-def stuck(found: Rollout) -> str:
+def stuck(found: RolloutProgress) -> str:
     """Why it is stuck, "" where it is not."""
     return found.step.why if isinstance(found.step, Stuck) else ""
 
@@ -185,12 +185,14 @@ def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
 def test_a_paused_rollout_counts_and_does_nothing() -> None:
     spec = SPEC.model_copy(update={"rollout": Pace(paused=True)})
     bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
-    assert rollout_of(server(0), server(1), bad, spec=spec) == Rollout(Wait(WaitReason.UNPAUSED), stale=3)
+    assert rollout_of(server(0), server(1), bad, spec=spec) == RolloutProgress(
+        RolloutWait(WaitReason.UNPAUSED), stale=3
+    )
 
 
 def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
     unobserved = rollout_of(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
-    assert unobserved == Rollout(Wait(WaitReason.OBSERVED), stale=3)
+    assert unobserved == RolloutProgress(RolloutWait(WaitReason.OBSERVED), stale=3)
     assert rollout_of(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
 
@@ -201,7 +203,7 @@ def test_of_a_deployment_stale_pods_are_only_counted() -> None:
     new = msgspec.structs.replace(pod_of("c"), template_hash="new", memory=MEMORY)
     stripped = msgspec.structs.replace(pod_of("d"), template_hash="", memory="")
     found = rollout_of(old, resized, new, stripped, workload=deployment)
-    assert found == Rollout(Wait(WaitReason.CONTROLLER), stale=2)
+    assert found == RolloutProgress(RolloutWait(WaitReason.CONTROLLER), stale=2)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,8 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
     assert (found.stale, evicted(found), found.requeue_s) == (1, None, PAUSE_S - 20)
     assert rollout_of(*pods, outdated_secrets=("gone",)) == DONE
     paused = SPEC.model_copy(update={"rollout": Pace(paused=True)})
-    assert rollout_of(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == Rollout(
-        Wait(WaitReason.UNPAUSED), stale=1
+    assert rollout_of(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == RolloutProgress(
+        RolloutWait(WaitReason.UNPAUSED), stale=1
     )
 
 
@@ -245,7 +247,7 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     a, b = (msgspec.structs.replace(pod_of(each), template_hash="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
     assert evicted(rollout_of(a, b, spec=spec, workload=deployment, outdated_secrets=both)) == b.name
-    controller = Rollout(Wait(WaitReason.CONTROLLER), stale=1)
+    controller = RolloutProgress(RolloutWait(WaitReason.CONTROLLER), stale=1)
     assert rollout_of(a, spec=spec, workload=deployment, outdated_secrets=both) == controller
     new = msgspec.structs.replace(b, uid="new", ready=False, since_s=int(START.timestamp()))
     assert evicted(rollout_of(a, new, spec=spec, workload=deployment, outdated_secrets=both)) is None

@@ -8,12 +8,12 @@ import pytest
 from memcached_operator.api.v1alpha1 import Rollout as Pace
 from memcached_operator.core.rollout import next_step
 from memcached_operator.core.rollout.next_step import (
-    Done,
     Evict,
     MarkUpdated,
     RestartInPlace,
+    RolloutDone,
+    RolloutWait,
     Step,
-    Wait,
     WaitReason,
 )
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState
@@ -46,11 +46,11 @@ def deployment(*pods: object, **more: object) -> RolloutState:
     ("state", "step"),
     [
         (state_of(server(0)), None),
-        (deployment(NEW, NEW), Done()),
-        (deployment(NEW, NEW, underway=True), Done()),
-        (deployment(OLD, NEW), Wait(WaitReason.CONTROLLER)),
-        (deployment(OLD, NEW, outdated_secrets=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
-        (deployment(NEW, outdated_secrets=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
+        (deployment(NEW, NEW), RolloutDone()),
+        (deployment(NEW, NEW, underway=True), RolloutDone()),
+        (deployment(OLD, NEW), RolloutWait(WaitReason.CONTROLLER)),
+        (deployment(OLD, NEW, outdated_secrets=(NEW.uid,)), RolloutWait(WaitReason.CONTROLLER)),
+        (deployment(NEW, outdated_secrets=(NEW.uid,)), RolloutWait(WaitReason.CONTROLLER)),
         (deployment(NEW, pod_of("c"), outdated_secrets=(NEW.uid,)), None),
     ],
 )
@@ -63,11 +63,11 @@ def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
 @pytest.mark.parametrize(
     ("state", "step"),
     [
-        (state_of(*OTHERS), Done()),
+        (state_of(*OTHERS), RolloutDone()),
         (state_of(*OTHERS, underway=True), None),
         (state_of(*OTHERS, server(2)), None),
         (state_of(*OTHERS, server(2, "b"), outdated_secrets=("uid-2",)), None),
-        (state_of(*OTHERS, server(3)), Done()),
+        (state_of(*OTHERS, server(3)), RolloutDone()),
     ],
 )
 def test_without_a_stale_server_nothing_is_underway_unless_the_status_says_so(
@@ -97,8 +97,8 @@ def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: 
     ("state", "paused", "unobserved"),
     [
         (state_of(server(2)), None, None),
-        (state_of(server(2), spec=PAUSED), Wait(WaitReason.UNPAUSED), None),
-        (state_of(server(2), workload=stateful_set(is_observed=False)), None, Wait(WaitReason.OBSERVED)),
+        (state_of(server(2), spec=PAUSED), RolloutWait(WaitReason.UNPAUSED), None),
+        (state_of(server(2), workload=stateful_set(is_observed=False)), None, RolloutWait(WaitReason.OBSERVED)),
         # The last new server: nothing is left to be held, and that it does not start is to be told.
         (state_of(*OTHERS, spec=PAUSED, underway=True), None, None),
     ],
@@ -157,7 +157,7 @@ def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     ("state", "step"),
     [
         (state_of(server(0), server(1), server(2)), None),
-        (state_of(server(0), server(1), server(2), handing_over=True), Wait(WaitReason.HANDOVER)),
+        (state_of(server(0), server(1), server(2), handing_over=True), RolloutWait(WaitReason.HANDOVER)),
         (state_of(*OTHERS, underway=True, handing_over=True), None),
     ],
 )
@@ -171,8 +171,8 @@ def test_a_hand_over_goes_before_a_rollout(state: RolloutState, step: Step | Non
     ("state", "step"),
     [
         (state_of(server(0), server(1), server(2)), None),
-        (state_of(server(0), server(1)), Wait(WaitReason.PODS, STUCK_AFTER_S)),
-        (state_of(server(0), server(1), missing_s={2: STUCK_AFTER_S - 1}), Wait(WaitReason.PODS, 1.0)),
+        (state_of(server(0), server(1)), RolloutWait(WaitReason.PODS, STUCK_AFTER_S)),
+        (state_of(server(0), server(1), missing_s={2: STUCK_AFTER_S - 1}), RolloutWait(WaitReason.PODS, 1.0)),
         (state_of(server(0), server(2), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
         (state_of(server(0), missing_s={1: STUCK_AFTER_S, 2: STUCK_AFTER_S}), f"{NAME}-2"),
         # The pod of the other is still ending.
@@ -195,12 +195,15 @@ STARTS = server(2, "b", ready=False, for_s=20)
         (state_of(server(0), server(1), server(2)), None),
         # To be replaced itself, and of no use for long.
         (state_of(AWAY, server(1), server(2)), None),
-        (state_of(server(0, ready=False, for_s=20), server(1)), Wait(WaitReason.READY, STUCK_AFTER_S - 20)),
-        (state_of(AWAY, server(1), STARTS), Wait(WaitReason.READY, STUCK_AFTER_S - 20)),
-        (state_of(server(0), server(1), STARTS), Wait(WaitReason.READY, STUCK_AFTER_S - 20)),
+        (state_of(server(0, ready=False, for_s=20), server(1)), RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20)),
+        (state_of(AWAY, server(1), STARTS), RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20)),
+        (state_of(server(0), server(1), STARTS), RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20)),
         (state_of(server(0), server(2, "b", ready=False, for_s=STUCK_AFTER_S)), f"{NAME}-2"),
         (state_of(server(0), server(2, "b", ready=False, for_s=1, problem="ErrImagePull")), f"{NAME}-2"),
-        (state_of(server(0), warm(2, to="new", since_s=20), workload=WARM), Wait(WaitReason.READY, STUCK_AFTER_S - 20)),
+        (
+            state_of(server(0), warm(2, to="new", since_s=20), workload=WARM),
+            RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20),
+        ),
         (state_of(server(0), warm(2, to="new", since_s=STUCK_AFTER_S), workload=WARM), f"{NAME}-2"),
     ],
 )
@@ -212,14 +215,14 @@ def test_a_server_that_does_not_serve_keeps_the_others(state: RolloutState, step
 @pytest.mark.parametrize(
     ("state", "complete", "pausing"),
     [
-        (state_of(*OTHERS, underway=True), Done(), None),
+        (state_of(*OTHERS, underway=True), RolloutDone(), None),
         (state_of(*OTHERS, server(2)), None, None),
-        (state_of(server(1), server(2, "b", for_s=20)), None, Wait(WaitReason.PAUSE, PAUSE_S - 20)),
+        (state_of(server(1), server(2, "b", for_s=20)), None, RolloutWait(WaitReason.PAUSE, PAUSE_S - 20)),
         (state_of(server(1), server(2, "b", for_s=PAUSE_S)), None, None),
         # That one is not ready says nothing of for how long others have been.
         (state_of(server(1), server(2, "b", ready=False, for_s=20)), None, None),
         # The clock of its node is ahead.
-        (state_of(server(1), server(2, "b", for_s=-20)), None, Wait(WaitReason.PAUSE, PAUSE_S)),
+        (state_of(server(1), server(2, "b", for_s=-20)), None, RolloutWait(WaitReason.PAUSE, PAUSE_S)),
     ],
 )
 def test_the_next_server_comes_once_all_have_been_ready_for_the_pause(

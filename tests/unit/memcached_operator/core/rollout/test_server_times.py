@@ -11,8 +11,8 @@ from memcached_operator.core.observed.pod_status import PodProblem
 from memcached_operator.core.observed.pods import PodRecord, Termination
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, overdue
-from memcached_operator.core.rollout.in_place import Request, requested
-from memcached_operator.core.rollout.next_step import Wait, WaitReason
+from memcached_operator.core.rollout.in_place import RestartRequest, requested
+from memcached_operator.core.rollout.next_step import RolloutWait, WaitReason
 from memcached_operator.core.rollout.server_states import (
     AHEAD_S,
     STUCK_AFTER_S,
@@ -85,7 +85,7 @@ def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
 def test_a_rollout_goes_on_at_its_pace_beside_nodes_that_are_ahead() -> None:
     pods = [server(0), server(1), server(2, "b", for_s=-QUARTER_S)]
     first = observe(*pods)
-    assert rollout_of(*first.pods).step == Wait(WaitReason.PAUSE, PAUSE_S)
+    assert rollout_of(*first.pods).step == RolloutWait(WaitReason.PAUSE, PAUSE_S)
     then = observe(*pods, after_s=PAUSE_S, seen=first.seen)
     moment = START.fromtimestamp(NOW_S + PAUSE_S, START.tzinfo)
     assert evicted(rollout_of(*then.pods, now=moment)) == f"{NAME}-1"
@@ -99,7 +99,7 @@ def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> No
 
 
 def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:
-    recorded = Request("new", 3, int(NOW_S + QUARTER_S))
+    recorded = RestartRequest("new", 3, int(NOW_S + QUARTER_S))
     pod = msgspec.structs.replace(server(2), in_place=str(recorded))
     then = observe(pod, after_s=10, seen=observe(pod).seen)
     assert requested(then.pods[0]) == recorded._replace(since_s=int(NOW_S))

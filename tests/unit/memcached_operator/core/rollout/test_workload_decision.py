@@ -17,7 +17,7 @@ from memcached_operator.core.rollout.workload_decision import (
     Provenance,
     TemplateChange,
     WorkloadChange,
-    decide,
+    decide_workload,
     has_foreign_template,
 )
 from tests.unit.memcached_operator.support import IMAGE, OWNER
@@ -107,7 +107,7 @@ def test_memory_that_nobody_asked_for_needs_the_lock_where_servers_are_replaced_
 ) -> None:
     found = replace(change(**different), replaces=replaces)
     assert found.needs_lock is needs_lock
-    hold = decide(found, has_lock=False, paused=False, resizing=False).hold
+    hold = decide_workload(found, has_lock=False, paused=False, resizing=False).hold
     assert hold is (Hold.QUEUED if needs_lock else Hold.NONE)
 
 
@@ -136,7 +136,7 @@ def test_what_holds_a_template_back(
     different: dict[str, Any], has_lock: bool, paused: bool, resizing: bool, hold: Hold
 ) -> None:
     desired_change = change(**different)
-    decision = decide(desired_change, has_lock=has_lock, paused=paused, resizing=resizing)
+    decision = decide_workload(desired_change, has_lock=has_lock, paused=paused, resizing=resizing)
     assert decision.hold is hold
     if hold is Hold.NONE:
         assert decision.manifest is desired_change.desired
@@ -153,7 +153,7 @@ def test_what_another_client_passed_through_is_left_with_a_template_that_is_held
     made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=passing)
     live = stateful_set_record(msgspec.json.encode(made.body()))
     desired = desired_workload("StatefulSet", OWNER, 4, "memcached:2")
-    decoded = decide(
+    decoded = decide_workload(
         WorkloadChange(desired, live, True, "", is_pending=False, planned=False),
         has_lock=False,
         paused=False,

@@ -8,7 +8,7 @@ import pytest
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.next_step import Rollout
+from memcached_operator.core.rollout.next_step import RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
 from operator_runtime import Condition
 from tests.unit.memcached_operator.status_support import (
@@ -171,7 +171,7 @@ def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_
 
 def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(complete: Status) -> None:
 
-    held = reported_status(3, pods(3), UPDATED, last=complete, rollout=Rollout(stale=2), paused=True)
+    held = reported_status(3, pods(3), UPDATED, last=complete, rollout=RolloutProgress(stale=2), paused=True)
     message = "2 of 3 servers have not been replaced yet; spec.rollout.paused is true."
     assert condition_of(held, "Progressing") == ("False", "RolloutPaused", message)
     assert condition_of(held, "Ready") == ("False", "RolloutPaused", message)
@@ -182,9 +182,9 @@ def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(comp
 
 def test_what_keeps_a_server_that_the_others_wait_for_is_told(complete: Status) -> None:
     found = [*pods(2), *pods(0, 1, "Unschedulable: 0/1 nodes are available", template="b")]
-    message = condition_of(reported_status(3, found, UPDATED, last=complete, rollout=Rollout(stale=2)), "Progressing")[
-        2
-    ]
+    message = condition_of(
+        reported_status(3, found, UPDATED, last=complete, rollout=RolloutProgress(stale=2)), "Progressing"
+    )[2]
     assert message.endswith(" sessions-b-0 is not ready: Unschedulable: 0/1 nodes are available.")
 
 

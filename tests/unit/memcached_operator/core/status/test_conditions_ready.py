@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.plan.published_list import Servers
+from memcached_operator.core.plan.published_list import ListedServers
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
 from operator_runtime import Condition
@@ -94,7 +94,7 @@ def status_of_names(
     last: Status = NEW,
 ) -> Status:
     """The status reported for a StatefulSet of that size."""
-    servers = Servers(listed, (), draining)
+    servers = ListedServers(listed, (), draining)
     workload = workload_of("StatefulSet", size)
     return status_of(
         Observation(NAME, 1, size, "StatefulSet", workload, found, servers, leaving=leaving, drain_s=210), last, NOW

@@ -11,7 +11,7 @@ import pytest
 from memcached_operator.api.status import Status
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.plan.published_list import Servers
+from memcached_operator.core.plan.published_list import ListedServers
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.core.status.status_writer import StatusWriter
@@ -64,7 +64,7 @@ class Many:
 
     async def report(self, number: int, **found: Any) -> float | None:
         record = MemcachedRecord(NAMESPACE, f"m{number}", f"uid-{number}", "1", 1, False, b"{}", b"")
-        servers = Servers("Deployment", ())
+        servers = ListedServers("Deployment", ())
         observed = Observation(record.name, 1, 2, "Deployment", deployment_of(), (), servers)
         observed = msgspec.structs.replace(observed, **found)
         _, result = await self.writer.report(record, Status(), observed)
@@ -119,5 +119,5 @@ async def test_a_problem_a_list_or_a_rollout_is_not_held_back_for_longer_whateve
     for number in range(1000):
         await many.report(number)
     assert await many.report(1001, waiting="The Service is being deleted.") == DELAY_S
-    assert await many.report(1002, servers=Servers("Deployment", ("10.0.0.1:11211",))) == DELAY_S
+    assert await many.report(1002, servers=ListedServers("Deployment", ("10.0.0.1:11211",))) == DELAY_S
     assert await many.report(1003, paused=True) == DELAY_S

@@ -6,7 +6,7 @@ from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION
 from operator_runtime.client.errors import Forbidden
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.core.test_reconciler_secrets import record_event, report_running
-from tests.unit.memcached_operator.features.handover.test_handovers import begun
+from tests.unit.memcached_operator.features.handover.test_handover_reconciler import begun
 from tests.unit.memcached_operator.running_servers import pod
 from tests.unit.memcached_operator.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.world import World

@@ -10,7 +10,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import as_json
 from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
-from memcached_operator.core.objects.workload_types import PodTemplate
+from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from tests.unit.memcached_operator.live import spec_of
 from tests.unit.memcached_operator.support import IMAGE
 
@@ -29,7 +29,7 @@ def with_disk(extstore: Json, **fields: Any) -> Spec:
     return spec_of({"extstore": extstore, "workload": "StatefulSet", **fields})
 
 
-def made(spec: Spec, user_id: int | None = USER_ID) -> PodTemplate:
+def made(spec: Spec, user_id: int | None = USER_ID) -> PodTemplateSpec:
     return template("cache", IMAGE, user_id, spec).template
 
 

@@ -10,26 +10,31 @@ from unittest.mock import ANY
 
 import pytest
 
-from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
     Awaited,
-    Empty,
+    EmptyServers,
     GivenUp,
     GiveUp,
+    HandoverWait,
     Nothing,
     PeersChange,
     Purge,
     Resume,
     SetPeers,
-    Wait,
 )
 from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import MARKER_TTL_S
-from memcached_operator.features.handover.steps import are_servers_kept, decide, is_list_frozen, is_rollout_held
+from memcached_operator.features.handover.steps import (
+    are_servers_kept,
+    decide_handover,
+    is_list_frozen,
+    is_rollout_held,
+)
 from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from operator_runtime import rfc3339
 
@@ -43,34 +48,44 @@ def at(after_s: float) -> str:
     return rfc3339(NOW + timedelta(seconds=after_s))
 
 
-def step(name: HandoverStep, since_s: float = -10, former_end_s: float = -1000) -> Handover:
-    return Handover(name, at(since_s), at(former_end_s))
+def step(name: HandoverStep, since_s: float = -10, former_end_s: float = -1000) -> HandoverStatus:
+    return HandoverStatus(name, at(since_s), at(former_end_s))
 
 
 def address(ordinal: int) -> str:
     return f"10.0.0.{ordinal}"
 
 
-def server(ordinal: int, peers: Sequence[int] | None = None, *, ready: int | None = LONG_AGO_S, **more: Any) -> Server:
+def server(
+    ordinal: int, peers: Sequence[int] | None = None, *, ready: int | None = LONG_AGO_S, **more: Any
+) -> HandoverServer:
     """A server that confirms what its pod says: that it has these peers, or nothing."""
     found = None if peers is None else Peers(1, tuple(map(address, peers)))
-    return Server(f"s-{ordinal}", ordinal, address(ordinal), ready, found, **{"confirms": peers is not None} | more)
+    return HandoverServer(
+        f"s-{ordinal}", ordinal, address(ordinal), ready, found, **{"confirms": peers is not None} | more
+    )
 
 
-def fresh(count: int) -> tuple[Server, ...]:
+def fresh(count: int) -> tuple[HandoverServer, ...]:
     return tuple(server(each) for each in range(count))
 
 
-def hidden(count: int) -> tuple[Server, ...]:
+def hidden(count: int) -> tuple[HandoverServer, ...]:
     return tuple(server(each, ()) for each in range(count))
 
 
-def connected(*ordinals: int) -> tuple[Server, ...]:
+def connected(*ordinals: int) -> tuple[HandoverServer, ...]:
     return tuple(server(each, [other for other in ordinals if other != each]) for each in ordinals)
 
 
 def situation(
-    last: Handover | None, size: int, listed: int, servers: Sequence[Server], *, for_s: int | None = FOR_S, **more: Any
+    last: HandoverStatus | None,
+    size: int,
+    listed: int,
+    servers: Sequence[HandoverServer],
+    *,
+    for_s: int | None = FOR_S,
+    **more: Any,
 ) -> Situation:
     return Situation(last, size, frozenset(range(listed)), servers, for_s, NOW, **more)
 
@@ -86,12 +101,12 @@ def peers_set(action: Action) -> dict[int, tuple[int, ...]]:
 
 def emptied(found: Situation) -> tuple[str, ...]:
     """Names of the servers that are emptied now and, when they are, once more."""
-    action = decide(found)
-    assert isinstance(action, Empty)
+    action = decide_handover(found)
+    assert isinstance(action, EmptyServers)
     assert not action.is_last
     servers = [replace(each, emptied=True) if each in action.servers else each for each in found.servers]
-    last = decide(replace(found, servers=servers))
-    if isinstance(last, Empty):
+    last = decide_handover(replace(found, servers=servers))
+    if isinstance(last, EmptyServers):
         assert last.is_last
         assert [each.name for each in last.servers] == [each.name for each in action.servers]
     return tuple(each.name for each in action.servers)
@@ -107,7 +122,7 @@ UNDERWAY = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
 DISCONNECTING = step(HandoverStep.DISCONNECTING, -10, -13)
 
 
-def published(since_s: float) -> Handover:
+def published(since_s: float) -> HandoverStatus:
     return step(HandoverStep.PUBLISHED, since_s)
 
 
@@ -116,38 +131,38 @@ def published(since_s: float) -> Handover:
 )
 def test_the_first_list_just_grows_until_it_has_all_servers(size: int, listed: int, begins: bool) -> None:
     found = situation(None, size, listed, fresh(3))
-    action = decide(found)
-    assert action == (Advance(Handover(HandoverStep.COMPLETE, at(0), at(FOR_S))) if begins else Nothing())
+    action = decide_handover(found)
+    assert action == (Advance(HandoverStatus(HandoverStep.COMPLETE, at(0), at(FOR_S))) if begins else Nothing())
     assert not are_servers_kept(found, action)
 
 
 @pytest.mark.parametrize("name", HandoverStep)
 def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: HandoverStep) -> None:
     found = situation(step(name), 3, 2, connected(0, 1, 2), for_s=None)
-    action = decide(found)
+    action = decide_handover(found)
     assert action == Advance(step(HandoverStep.DISCONNECTING, 0, 2 * HANDOVER_SECONDS_MAX)), "the list is free"
     assert are_servers_kept(found, action), "others have them as a peer"
     found = replace(found, last=action.to)
-    action = decide(found)
+    action = decide_handover(found)
     assert peers_set(action) == {0: (), 1: (), 2: ()}
     assert not is_list_frozen(found, action)
     found = replace(found, servers=hidden(3))
-    assert advanced(decide(found)) is HandoverStep.COMPLETE
+    assert advanced(decide_handover(found)) is HandoverStep.COMPLETE
     found = replace(found, last=COMPLETE)
-    assert decide(found) == Advance(None)
-    assert not are_servers_kept(found, decide(found))
-    assert decide(replace(found, servers=hidden(3), last=None)) == Nothing()
+    assert decide_handover(found) == Advance(None)
+    assert not are_servers_kept(found, decide_handover(found))
+    assert decide_handover(replace(found, servers=hidden(3), last=None)) == Nothing()
 
 
 def test_a_list_that_is_as_desired_takes_nothing() -> None:
-    assert decide(situation(COMPLETE, 3, 3, hidden(3))) == Nothing()
+    assert decide_handover(situation(COMPLETE, 3, 3, hidden(3))) == Nothing()
 
 
 @pytest.mark.parametrize(("size", "listed"), [(0, 3), (3, 0)])
 def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
     found = situation(COMPLETE, size, listed, fresh(3))
-    assert decide(found) == Advance(None)
-    assert not is_list_frozen(found, decide(found))
+    assert decide_handover(found) == Advance(None)
+    assert not is_list_frozen(found, decide_handover(found))
 
 
 @pytest.mark.parametrize(
@@ -157,41 +172,51 @@ def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int
         *((step(each), HandoverStep.DISCONNECTING) for each in UNDERWAY),
     ],
 )
-def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: Handover, then: HandoverStep) -> None:
+def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: HandoverStatus, then: HandoverStep) -> None:
     found = situation(last, 0, 3, connected(0, 1, 2))
-    assert decide(found) == Advance(step(then, 0, FOR_S))
-    assert not is_list_frozen(found, decide(found))
+    assert decide_handover(found) == Advance(step(then, 0, FOR_S))
+    assert not is_list_frozen(found, decide_handover(found))
 
 
 def test_a_change_is_prepared_before_the_list_has_it() -> None:
     found = situation(COMPLETE, 6, 3, fresh(3))
-    assert decide(found) == Advance(step(HandoverStep.PREPARING, 0))
-    assert is_list_frozen(found, decide(found))
+    assert decide_handover(found) == Advance(step(HandoverStep.PREPARING, 0))
+    assert is_list_frozen(found, decide_handover(found))
 
 
 @pytest.mark.parametrize(
     ("last", "servers", "purge", "expected"),
     [
-        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, MARKER_TTL_S - 1)),
-        (step(HandoverStep.PREPARING, -9, 5), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, 5 + MARKER_TTL_S)),
-        (PREPARING, fresh(3), PurgeState.DUE, Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))),
+        (
+            step(HandoverStep.PREPARING, -1),
+            fresh(4),
+            PurgeState.DUE,
+            HandoverWait(Awaited.FORMER_CLIENTS, MARKER_TTL_S - 1),
+        ),
+        (
+            step(HandoverStep.PREPARING, -9, 5),
+            fresh(4),
+            PurgeState.DUE,
+            HandoverWait(Awaited.FORMER_CLIENTS, 5 + MARKER_TTL_S),
+        ),
+        (PREPARING, fresh(3), PurgeState.DUE, HandoverWait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))),
         (
             PREPARING,
             (*fresh(3), server(3, ready=None)),
             PurgeState.DUE,
-            Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("s-3",)),
+            HandoverWait(Awaited.SERVERS, READY_WITHIN_S - 10, ("s-3",)),
         ),
         (PREPARING, fresh(4), PurgeState.DUE, Purge(fresh(4), NOW.timestamp() - 1000)),
-        (PREPARING, fresh(4), PurgeState.RUNNING, Wait(Awaited.PURGE, 0.5)),
+        (PREPARING, fresh(4), PurgeState.RUNNING, HandoverWait(Awaited.PURGE, 0.5)),
         (PREPARING, fresh(4), PurgeState.DONE, Advance(step(HandoverStep.CONNECTING, 0))),
     ],
 )
 def test_it_begins_when_no_client_has_the_former_list_all_are_ready_and_old_copies_are_gone(
-    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: Action
+    last: HandoverStatus, servers: Sequence[HandoverServer], purge: PurgeState, expected: Action
 ) -> None:
     found = situation(last, 4, 3, servers, purge=purge)
-    assert decide(found) == expected
-    assert is_list_frozen(found, decide(found))
+    assert decide_handover(found) == expected
+    assert is_list_frozen(found, decide_handover(found))
 
 
 LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
@@ -207,9 +232,12 @@ LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
     ],
 )
 def test_who_failed_to_delete_old_copies_tries_again_for_a_while_if_it_is_still_there(
-    last: Handover, failed: Sequence[str], expected: Action
+    last: HandoverStatus, failed: Sequence[str], expected: Action
 ) -> None:
-    assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
+    assert (
+        decide_handover(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed)))
+        == expected
+    )
 
 
 @pytest.mark.parametrize("peers", [None, ()])
@@ -218,12 +246,12 @@ def test_one_that_leaves_and_was_not_ready_for_the_purge_is_marked_before_it_has
 ) -> None:
     away = server(3, peers, ready=None)
     found = situation(PREPARING, 3, 4, (*fresh(3), away), purge=PurgeState.DONE)
-    action = decide(found)
+    action = decide_handover(found)
     assert peers_set(action) == {3: ()}
     assert isinstance(action, SetPeers)
     assert action.changes[0].outdated
     away = replace(away, peers=Peers(1), outdated=True, confirms=True)
-    assert advanced(decide(replace(found, servers=(*fresh(3), away)))) is HandoverStep.CONNECTING
+    assert advanced(decide_handover(replace(found, servers=(*fresh(3), away)))) is HandoverStep.CONNECTING
     back = replace(away, ready_since_s=JUST_NOW_S)
     for others in (hidden(3), connected(0, 1, 2)):
         assert emptied(situation(CONNECTING, 3, 4, (*others, back))) == ("s-3",)
@@ -243,48 +271,50 @@ def test_one_that_leaves_and_was_not_ready_for_the_purge_is_marked_before_it_has
     ],
 )
 def test_from_the_purge_on_no_server_is_replaced_that_has_keys(
-    last: Handover, servers: Sequence[Server], purge: PurgeState, held: bool
+    last: HandoverStatus, servers: Sequence[HandoverServer], purge: PurgeState, held: bool
 ) -> None:
     found = situation(last, 4, 3, servers, purge=purge)
-    assert is_rollout_held(found, decide(found)) is held
+    assert is_rollout_held(found, decide_handover(found)) is held
 
 
 @pytest.mark.parametrize("last", [None, COMPLETE, PREPARING])
 @pytest.mark.parametrize(("size", "listed"), [(3, 3), (4, 3), (3, 4)])
 def test_where_servers_have_peers_and_the_status_does_not_say_so_clients_get_their_time_anew(
-    last: Handover | None, size: int, listed: int
+    last: HandoverStatus | None, size: int, listed: int
 ) -> None:
     found = situation(last, size, listed, (*connected(0, 1, 2), server(3, ready=None)))
-    assert decide(found) == Resume(step(HandoverStep.PUBLISHED, 0, FOR_S))
-    assert is_list_frozen(found, decide(found))
-    assert are_servers_kept(found, decide(found))
-    assert is_rollout_held(found, decide(found))
+    assert decide_handover(found) == Resume(step(HandoverStep.PUBLISHED, 0, FOR_S))
+    assert is_list_frozen(found, decide_handover(found))
+    assert are_servers_kept(found, decide_handover(found))
+    assert is_rollout_held(found, decide_handover(found))
 
 
 @pytest.mark.parametrize("last", [None, *(step(name, -5000) for name in HandoverStep)])
 @pytest.mark.parametrize("servers", [connected(0, 1, 2), hidden(3)])
 def test_of_a_status_that_another_client_wrote_only_the_servers_tell_the_step(
-    last: Handover | None, servers: Sequence[Server]
+    last: HandoverStatus | None, servers: Sequence[HandoverServer]
 ) -> None:
-    found = situation(last, 3, 3, servers, origin=Origin.FOREIGN)
+    found = situation(last, 3, 3, servers, origin=StatusOrigin.FOREIGN)
     name = HandoverStep.PUBLISHED if servers[0].is_connected else HandoverStep.COMPLETE
-    assert decide(found) == Resume(step(name, 0, FOR_S))
+    assert decide_handover(found) == Resume(step(name, 0, FOR_S))
 
 
 def test_a_pod_in_the_place_of_another_has_peers_that_have_yet_to_confirm() -> None:
     found = situation(published(-40), 2, 2, (server(0, (), confirms=False), server(1, ready=None)))
-    action = decide(found)
+    action = decide_handover(found)
     assert peers_set(action) == {1: (0,)}
     assert isinstance(action, SetPeers)
     assert action.changes[0].outdated
 
 
 @pytest.mark.parametrize("last", [None, COMPLETE, published(-40), DISCONNECTING])
-def test_a_list_that_the_status_lost_grows_before_anything_else_and_takes_no_peers_away(last: Handover | None) -> None:
+def test_a_list_that_the_status_lost_grows_before_anything_else_and_takes_no_peers_away(
+    last: HandoverStatus | None,
+) -> None:
     found = situation(last, 3, 0, connected(0, 1, 2))
-    assert decide(found) == (Nothing() if last is None else Advance(None))
-    assert not is_list_frozen(found, decide(found))
-    assert are_servers_kept(found, decide(found)), "others have them as a peer"
+    assert decide_handover(found) == (Nothing() if last is None else Advance(None))
+    assert not is_list_frozen(found, decide_handover(found))
+    assert are_servers_kept(found, decide_handover(found)), "others have them as a peer"
 
 
 @pytest.mark.parametrize(
@@ -294,65 +324,67 @@ def test_a_list_that_the_status_lost_grows_before_anything_else_and_takes_no_pee
         (CONNECTING, HandoverStep.DISCONNECTING),
     ],
 )
-def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: Handover, then: HandoverStep) -> None:
-    assert advanced(decide(situation(last, 3, 3, hidden(4)))) is then
+def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: HandoverStatus, then: HandoverStep) -> None:
+    assert advanced(decide_handover(situation(last, 3, 3, hidden(4)))) is then
 
 
 def test_all_have_peers_at_once_whether_or_not_they_read_a_file_before() -> None:
     partly = (server(0, ()), server(1), server(2, (), confirms=False))
-    assert peers_set(decide(situation(CONNECTING, 3, 2, partly))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    assert peers_set(decide_handover(situation(CONNECTING, 3, 2, partly))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
 
 
 def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published() -> None:
-    assert peers_set(decide(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    assert peers_set(decide_handover(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
     late = (*connected(0, 1, 2)[:2], server(2, [0, 1], confirms=False))
     found = situation(CONNECTING, 2, 3, late)
-    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
-    assert is_list_frozen(found, decide(found))
+    assert decide_handover(found) == HandoverWait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert is_list_frozen(found, decide_handover(found))
     found = situation(CONNECTING, 2, 3, connected(0, 1, 2))
-    assert decide(found) == Advance(published(0), publishes=True)
-    assert not is_list_frozen(found, decide(found))
+    assert decide_handover(found) == Advance(published(0), publishes=True)
+    assert not is_list_frozen(found, decide_handover(found))
 
 
 def test_other_peers_have_a_greater_generation() -> None:
-    action = decide(situation(CONNECTING, 2, 3, hidden(3)))
+    action = decide_handover(situation(CONNECTING, 2, 3, hidden(3)))
     assert isinstance(action, SetPeers)
     assert [each.peers.generation for each in action.changes] == [2, 2, 2]
 
 
 def test_a_server_that_is_gone_is_waited_for_if_it_is_desired() -> None:
-    waiting = Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))
-    assert decide(situation(CONNECTING, 4, 3, connected(0, 1, 2))) == waiting
-    assert advanced(decide(situation(CONNECTING, 2, 4, connected(0, 1, 2)))) is HandoverStep.PUBLISHED
+    waiting = HandoverWait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))
+    assert decide_handover(situation(CONNECTING, 4, 3, connected(0, 1, 2))) == waiting
+    assert advanced(decide_handover(situation(CONNECTING, 2, 4, connected(0, 1, 2)))) is HandoverStep.PUBLISHED
 
 
 def test_clients_have_their_time_and_markers_live_for_some_more() -> None:
     found = situation(published(-40), 3, 3, connected(0, 1, 2))
-    assert decide(found) == Wait(Awaited.CLIENTS, FOR_S + MARKER_TTL_S - 40)
-    assert are_servers_kept(found, decide(found))
+    assert decide_handover(found) == HandoverWait(Awaited.CLIENTS, FOR_S + MARKER_TTL_S - 40)
+    assert are_servers_kept(found, decide_handover(found))
     found = situation(published(-FOR_S - MARKER_TTL_S), 3, 3, connected(0, 1, 2))
-    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKER_TTL_S))
-    assert are_servers_kept(found, decide(found))
+    assert decide_handover(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKER_TTL_S))
+    assert are_servers_kept(found, decide_handover(found))
 
 
 def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
     found = situation(published(-40), 2, 4, connected(0, 1, 2, 3))
-    assert decide(found) == Advance(published(0), publishes=True)
+    assert decide_handover(found) == Advance(published(0), publishes=True)
     found = situation(published(-40), 5, 4, connected(0, 1, 2, 3))
-    assert decide(found) == Wait(Awaited.SERVERS, FOR_S + MARKER_TTL_S - 40, ("ordinal 4",))
-    assert is_list_frozen(found, decide(found))
+    assert decide_handover(found) == HandoverWait(Awaited.SERVERS, FOR_S + MARKER_TTL_S - 40, ("ordinal 4",))
+    assert is_list_frozen(found, decide_handover(found))
 
 
 def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before_and_after_others_have_it() -> None:
-    def with_new(*servers: Server, **more: Any) -> Action:
-        return decide(situation(published(-40), 3, 3, servers, **more))
+    def with_new(*servers: HandoverServer, **more: Any) -> Action:
+        return decide_handover(situation(published(-40), 3, 3, servers, **more))
 
     others = connected(0, 1)
     assert peers_set(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
     new = server(2, (0, 1), ready=JUST_NOW_S, outdated=True)
-    assert isinstance(with_new(*others, replace(new, ready_since_s=None)), Wait)
-    assert with_new(*others, new) == Empty((new,), is_last=False)
-    assert with_new(*others, replace(new, confirms=False)) == Empty((replace(new, confirms=False),), is_last=False)
+    assert isinstance(with_new(*others, replace(new, ready_since_s=None)), HandoverWait)
+    assert with_new(*others, new) == EmptyServers((new,), is_last=False)
+    assert with_new(*others, replace(new, confirms=False)) == EmptyServers(
+        (replace(new, confirms=False),), is_last=False
+    )
     new = replace(new, emptied=True)
     action = with_new(*others, new)
     assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
@@ -362,9 +394,11 @@ def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before
         replace(each, peers=Peers(2, change.peers.addresses, change.peers.joining))
         for each, change in zip(others, action.changes, strict=True)
     )
-    assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
-    assert isinstance(with_new(*known, replace(new, confirms=False)), Wait), "what it gets is told to nobody yet"
-    assert with_new(*known, new) == Empty((new,))
+    assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), HandoverWait)
+    assert isinstance(with_new(*known, replace(new, confirms=False)), HandoverWait), (
+        "what it gets is told to nobody yet"
+    )
+    assert with_new(*known, new) == EmptyServers((new,))
     action = with_new(*known, replace(new, outdated=False))
     assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
     assert isinstance(action, SetPeers)
@@ -373,7 +407,7 @@ def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before
 
 def test_a_new_one_is_marked_to_be_emptied_once_clients_may_have_two_lists() -> None:
     for last, is_marked in ((published(-40), True), (CONNECTING, False)):
-        action = decide(situation(last, 3, 2, (*connected(0, 1), server(2, ready=None))))
+        action = decide_handover(situation(last, 3, 2, (*connected(0, 1), server(2, ready=None))))
         assert isinstance(action, SetPeers)
         assert [each.outdated for each in action.changes] == [is_marked]
 
@@ -381,7 +415,7 @@ def test_a_new_one_is_marked_to_be_emptied_once_clients_may_have_two_lists() -> 
 @pytest.mark.parametrize("peers", [None, ()])
 def test_one_that_others_do_not_know_is_marked_as_outdated_first(peers: Sequence[int] | None) -> None:
     new = server(2, peers, ready=JUST_NOW_S)
-    action = decide(situation(published(-40), 3, 3, (*connected(0, 1), new)))
+    action = decide_handover(situation(published(-40), 3, 3, (*connected(0, 1), new)))
     assert peers_set(action) == {2: ()}
     assert isinstance(action, SetPeers)
     assert action.changes[0].outdated
@@ -393,29 +427,29 @@ def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
 
 
 @pytest.mark.parametrize("last", [published(-40), published(-4), CONNECTING])
-def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Handover) -> None:
+def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: HandoverStatus) -> None:
     away = replace(connected(0, 1, 2)[2], ready_since_s=None)
     others = connected(0, 1, 2)[:2]
     if last.step is HandoverStep.PUBLISHED:
-        marked = decide(situation(last, 3, 2, (*others, away)))
+        marked = decide_handover(situation(last, 3, 2, (*others, away)))
         assert marked == SetPeers((PeersChange(away, Peers(1, (address(0), address(1))), outdated=True),)), (
             "before others drop it"
         )
         away = replace(away, outdated=True)
-    assert peers_set(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
-    assert peers_set(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
+    assert peers_set(decide_handover(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
+    assert peers_set(decide_handover(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
 
 
 def test_where_no_server_is_ready_all_keep_their_peers_and_their_items() -> None:
     """As where a node, or the API server's sight of it, was away for a moment."""
     away = [replace(each, ready_since_s=None) for each in connected(0, 1, 2)]
-    assert isinstance(decide(situation(published(-40), 3, 3, away)), Wait)
+    assert isinstance(decide_handover(situation(published(-40), 3, 3, away)), HandoverWait)
     back = [replace(each, ready_since_s=JUST_NOW_S) for each in away]
-    assert isinstance(decide(situation(published(-40), 3, 3, back)), Wait)
+    assert isinstance(decide_handover(situation(published(-40), 3, 3, back)), HandoverWait)
 
 
 @pytest.mark.parametrize(("last", "size"), [(COMPLETE, 3), (PREPARING, 4), (DISCONNECTING, 3)])
-def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover, size: int) -> None:
+def test_one_that_comes_back_later_is_emptied_all_the_same(last: HandoverStatus, size: int) -> None:
     back = server(2, (), ready=JUST_NOW_S, outdated=True)
     assert emptied(situation(last, size, 3, (*hidden(2), back))) == ("s-2",)
 
@@ -423,59 +457,61 @@ def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover, size:
 def test_one_that_has_yet_to_read_that_it_has_no_peers_is_emptied_once_more_when_it_has() -> None:
     back = server(2, (), ready=JUST_NOW_S, outdated=True, emptied=True, confirms=False)
     found = situation(COMPLETE, 3, 3, (*hidden(2), back))
-    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert decide_handover(found) == HandoverWait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
     late = replace(back, ready_since_s=LONG_AGO_S)
-    assert decide(replace(found, servers=(*hidden(2), late))) == Empty((late,))
+    assert decide_handover(replace(found, servers=(*hidden(2), late))) == EmptyServers((late,))
 
 
 @pytest.mark.parametrize(("name", "others"), [(HandoverStep.PREPARING, fresh(3)), (HandoverStep.CONNECTING, hidden(3))])
-def test_one_that_cannot_be_emptied_keeps_the_list_for_a_while(name: HandoverStep, others: Sequence[Server]) -> None:
+def test_one_that_cannot_be_emptied_keeps_the_list_for_a_while(
+    name: HandoverStep, others: Sequence[HandoverServer]
+) -> None:
     back = server(3, (), outdated=True)
     late = situation(step(name, 1 - READY_WITHIN_S), 4, 3, (*others, back))
-    assert decide(late) == Empty((back,), is_last=False)
+    assert decide_handover(late) == EmptyServers((back,), is_last=False)
     expected = GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-3",))
-    assert decide(replace(late, last=step(name, -READY_WITHIN_S))) == expected
+    assert decide_handover(replace(late, last=step(name, -READY_WITHIN_S))) == expected
 
 
 def test_one_that_is_yet_to_be_emptied_keeps_the_list_from_no_change() -> None:
     back = server(2, (), outdated=True)
-    assert advanced(decide(situation(COMPLETE, 4, 3, (*hidden(2), back)))) is HandoverStep.PREPARING
+    assert advanced(decide_handover(situation(COMPLETE, 4, 3, (*hidden(2), back)))) is HandoverStep.PREPARING
     late = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 3, 3, (*hidden(2), back))
-    assert advanced(decide(late)) is HandoverStep.COMPLETE
+    assert advanced(decide_handover(late)) is HandoverStep.COMPLETE
 
 
 def test_peers_are_taken_away_before_a_server_is_emptied() -> None:
     back = server(2, (), outdated=True)
-    assert peers_set(decide(situation(DISCONNECTING, 3, 3, (*connected(0, 1), back)))) == {0: (), 1: ()}
+    assert peers_set(decide_handover(situation(DISCONNECTING, 3, 3, (*connected(0, 1), back)))) == {0: (), 1: ()}
 
 
 def test_clients_of_a_list_that_had_no_time_are_waited_for_where_the_field_is_set_again() -> None:
-    action = decide(situation(published(-5), 3, 3, connected(0, 1, 2), for_s=None))
+    action = decide_handover(situation(published(-5), 3, 3, connected(0, 1, 2), for_s=None))
     assert action == Advance(step(HandoverStep.DISCONNECTING, 0, 2 * HANDOVER_SECONDS_MAX))
 
 
 def test_without_the_right_to_change_pods_no_server_is_emptied_while_the_list_waits() -> None:
     back = server(3, (), outdated=True)
-    found = decide(situation(CONNECTING, 4, 3, (*hidden(3), back), is_refused=True))
+    found = decide_handover(situation(CONNECTING, 4, 3, (*hidden(3), back), is_refused=True))
     assert isinstance(found, GiveUp)
     assert found.why is GivenUp.REFUSED
 
 
 def test_peers_are_taken_away_from_all_before_servers_go() -> None:
     found = situation(DISCONNECTING, 2, 2, connected(0, 1, 2))
-    assert peers_set(decide(found)) == {0: (), 1: (), 2: ()}
+    assert peers_set(decide_handover(found)) == {0: (), 1: (), 2: ()}
     found = replace(found, servers=(*hidden(2), server(2, (), confirms=False)))
-    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
-    assert are_servers_kept(found, decide(found))
+    assert decide_handover(found) == HandoverWait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert are_servers_kept(found, decide_handover(found))
     found = replace(found, servers=hidden(3))
-    assert decide(found) == Advance(step(HandoverStep.COMPLETE, 0, -13))
-    assert not are_servers_kept(found, decide(found))
+    assert decide_handover(found) == Advance(step(HandoverStep.COMPLETE, 0, -13))
+    assert not are_servers_kept(found, decide_handover(found))
 
 
 def test_a_server_that_does_not_confirm_that_it_has_no_peers_keeps_others_for_a_while() -> None:
     late = (*hidden(2), server(2, (), confirms=False))
     found = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 2, 2, late)
-    assert advanced(decide(found)) is HandoverStep.COMPLETE
+    assert advanced(decide_handover(found)) is HandoverStep.COMPLETE
 
 
 @pytest.mark.parametrize(
@@ -492,11 +528,14 @@ def test_a_server_that_does_not_confirm_that_it_has_no_peers_keeps_others_for_a_
     ],
 )
 def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
-    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: tuple[GivenUp, tuple[str, ...]]
+    last: HandoverStatus,
+    servers: Sequence[HandoverServer],
+    purge: PurgeState,
+    expected: tuple[GivenUp, tuple[str, ...]],
 ) -> None:
     found = situation(last, len(servers), 3, servers, purge=purge)
-    assert decide(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
-    assert not is_list_frozen(found, decide(found))
+    assert decide_handover(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
+    assert not is_list_frozen(found, decide_handover(found))
 
 
 @pytest.mark.parametrize(
@@ -507,67 +546,69 @@ def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
     ],
 )
 def test_peers_that_cannot_be_set_are_tried_for_as_long_as_servers_may_take_to_confirm(
-    name: HandoverStep, servers: Sequence[Server], unset: tuple[str, ...]
+    name: HandoverStep, servers: Sequence[HandoverServer], unset: tuple[str, ...]
 ) -> None:
-    assert [*peers_set(decide(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
+    assert [*peers_set(decide_handover(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
         int(each[2:]) for each in unset
     ]
-    found = decide(situation(step(name, -CONFIRMED_WITHIN_S), 4, 3, servers))
+    found = decide_handover(situation(step(name, -CONFIRMED_WITHIN_S), 4, 3, servers))
     assert isinstance(found, GiveUp)
     assert (found.why, found.names) == (GivenUp.NOT_CONFIRMED, unset)
 
 
 @pytest.mark.parametrize("last", [step(HandoverStep.PREPARING, -9999), step(HandoverStep.CONNECTING, -9999)])
-def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) -> None:
+def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: HandoverStatus) -> None:
     def led_for(led_s: float) -> Action:
         servers = (*hidden(4), server(4, ready=None))
-        return decide(situation(last, 5, 3, servers, waits_since=NOW - timedelta(seconds=led_s)))
+        return decide_handover(situation(last, 5, 3, servers, waits_since=NOW - timedelta(seconds=led_s)))
 
     assert not isinstance(led_for(READY_WITHIN_S - 1), GiveUp)
     assert isinstance(led_for(READY_WITHIN_S), GiveUp)
 
 
 def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_change() -> None:
-    found = situation(COMPLETE, 4, 3, connected(0, 1, 2), origin=Origin.OWN)
-    assert advanced(decide(found)) is HandoverStep.PREPARING
-    assert isinstance(decide(replace(found, size=3)), SetPeers)
+    found = situation(COMPLETE, 4, 3, connected(0, 1, 2), origin=StatusOrigin.OWN)
+    assert advanced(decide_handover(found)) is HandoverStep.PREPARING
+    assert isinstance(decide_handover(replace(found, size=3)), SetPeers)
 
 
 def test_servers_have_their_time_to_get_ready_once_they_are_waited_for() -> None:
     def awaited_for(after_s: float) -> Action:
         last = step(HandoverStep.PREPARING, -READY_WITHIN_S - 700, -after_s - MARKER_TTL_S)
-        return decide(situation(last, 4, 2, (*fresh(3), server(3, ready=None))))
+        return decide_handover(situation(last, 4, 2, (*fresh(3), server(3, ready=None))))
 
-    assert awaited_for(READY_WITHIN_S - 1) == Wait(Awaited.SERVERS, 1, ("s-3",))
+    assert awaited_for(READY_WITHIN_S - 1) == HandoverWait(Awaited.SERVERS, 1, ("s-3",))
     assert isinstance(awaited_for(READY_WITHIN_S), GiveUp)
 
 
 def test_servers_have_no_peers_while_a_new_one_is_waited_for_without_end() -> None:
     found = situation(step(HandoverStep.CONNECTING, -READY_WITHIN_S), 4, 3, connected(0, 1, 2))
-    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0))
-    assert is_list_frozen(found, decide(found))
-    assert are_servers_kept(found, decide(found))
+    assert decide_handover(found) == Advance(step(HandoverStep.DISCONNECTING, 0))
+    assert is_list_frozen(found, decide_handover(found))
+    assert are_servers_kept(found, decide_handover(found))
 
 
 def test_peers_are_taken_away_again_where_some_did_not_confirm_them() -> None:
     late = (*connected(0, 1, 2, 3)[:3], server(3, (0, 1, 2), confirms=False))
     found = situation(step(HandoverStep.CONNECTING, -CONFIRMED_WITHIN_S), 4, 3, late)
     then = step(HandoverStep.DISCONNECTING, 0, FOR_S)
-    assert decide(found) == GiveUp(then, GivenUp.NOT_CONFIRMED, ("s-3",))
-    assert not is_list_frozen(found, decide(found))
-    assert are_servers_kept(found, decide(found))
+    assert decide_handover(found) == GiveUp(then, GivenUp.NOT_CONFIRMED, ("s-3",))
+    assert not is_list_frozen(found, decide_handover(found))
+    assert are_servers_kept(found, decide_handover(found))
 
 
 def test_a_server_that_just_got_ready_has_its_time_to_confirm() -> None:
     ready_s = int(NOW.timestamp()) - CONFIRMED_WITHIN_S + 1
     late = (*connected(0, 1, 2, 3)[:3], server(3, (0, 1, 2), ready=ready_s, confirms=False))
     last = step(HandoverStep.CONNECTING, -READY_WITHIN_S + 1)
-    assert decide(situation(last, 4, 3, late)) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
+    assert decide_handover(situation(last, 4, 3, late)) == HandoverWait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
 
 
 def test_nothing_is_given_up_where_the_list_would_be_the_same() -> None:
     last = step(HandoverStep.PREPARING, -READY_WITHIN_S)
-    assert decide(situation(last, 4, 3, fresh(3))) == Wait(Awaited.SERVERS, READY_WITHIN_S, ("ordinal 3",))
+    assert decide_handover(situation(last, 4, 3, fresh(3))) == HandoverWait(
+        Awaited.SERVERS, READY_WITHIN_S, ("ordinal 3",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -577,13 +618,13 @@ def test_nothing_is_given_up_where_the_list_would_be_the_same() -> None:
         (step(HandoverStep.PREPARING, -10, 3600), step(HandoverStep.PREPARING, -10, FOR_S + 1)),
     ],
 )
-def test_times_that_are_yet_to_come_are_the_present(last: Handover, bounded: Handover) -> None:
+def test_times_that_are_yet_to_come_are_the_present(last: HandoverStatus, bounded: HandoverStatus) -> None:
     found = situation(last, 4, 3, connected(0, 1, 2) if last.step in UNDERWAY else hidden(3))
-    assert decide(found) == Advance(bounded)
-    assert is_list_frozen(found, decide(found))
+    assert decide_handover(found) == Advance(bounded)
+    assert is_list_frozen(found, decide_handover(found))
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-11-28", "0000", ""])
 def test_of_a_time_that_another_client_made_unreadable_the_latest_counts(text: str) -> None:
-    for last in (Handover(HandoverStep.PUBLISHED, text, text), Handover(HandoverStep.PUBLISHED, text)):
-        assert decide(situation(last, 3, 3, connected(0, 1, 2))) == Advance(step(last.step, 0, FOR_S + 1))
+    for last in (HandoverStatus(HandoverStep.PUBLISHED, text, text), HandoverStatus(HandoverStep.PUBLISHED, text)):
+        assert decide_handover(situation(last, 3, 3, connected(0, 1, 2))) == Advance(step(last.step, 0, FOR_S + 1))

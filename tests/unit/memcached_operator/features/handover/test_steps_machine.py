@@ -10,26 +10,26 @@ import msgspec
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memcached_operator.api.status import Handover as HandoverStatus, HandoverStep, Status
+from memcached_operator.api.status import HandoverStatus as HandoverStatus, HandoverStep, Status
 from memcached_operator.api.v1alpha1 import Handover, Spec
 from memcached_operator.core.outcome import soonest
 from memcached_operator.core.plan.plan import plan
 from memcached_operator.core.plan.published_list import ListPolicy, listed_ordinals
 from memcached_operator.features.handover.actions import (
     Advance,
-    Empty,
+    EmptyServers,
     GiveUp,
+    HandoverWait,
     Nothing,
     PeersChange,
     Purge,
     Resume,
     SetPeers,
-    Wait,
 )
 from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
-from memcached_operator.features.handover.steps import are_servers_kept, decide, is_list_frozen
+from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
+from memcached_operator.features.handover.steps import are_servers_kept, decide_handover, is_list_frozen
 from tests.unit.memcached_operator.server_model import KEY, START, named_pod, workload_of
 
 FOR_S, DRAIN_S = 60, 5
@@ -119,7 +119,7 @@ class Cluster:
         unpurged = frozenset(name for name, address in ready.items() if address not in self.purged)
         purge = PurgeState.FAILED if self.purge is PurgeState.DONE and unpurged else self.purge
         servers = tuple(
-            Server(
+            HandoverServer(
                 f"s-{pod.ordinal}",
                 pod.ordinal,
                 pod.address,
@@ -139,8 +139,8 @@ class Cluster:
             )
         else:
             return None
-        origin = Origin.OWN if last in self.believed else Origin.FOREIGN
-        origin = origin if self.believed else Origin.FORMER
+        origin = StatusOrigin.OWN if last in self.believed else StatusOrigin.FOREIGN
+        origin = origin if self.believed else StatusOrigin.FORMER
         found = Situation(
             last,
             desired.size,
@@ -153,12 +153,12 @@ class Cluster:
             self.led_since,
             origin=origin,
         )
-        action = decide(found)
+        action = decide_handover(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
         match action:
             case SetPeers(changes):
                 self.set_peers(changes[: 1 if dies else None], last)
-            case Empty(emptied, is_last):
+            case EmptyServers(emptied, is_last):
                 for server in emptied:
                     pod = self.pods[server.ordinal]
                     if not is_last:
@@ -181,9 +181,9 @@ class Cluster:
                 # Each may have values of keys that belonged to it by a former list.
                 for pod in self.pods.values():
                     pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
-            case Wait(requeue_s=requeue_s):
+            case HandoverWait(requeue_s=requeue_s):
                 next_s = requeue_s
-        self.believed = (state,) if origin is Origin.FOREIGN else (last, state)
+        self.believed = (state,) if origin is StatusOrigin.FOREIGN else (last, state)
         if not self.readable:
             self.status = msgspec.structs.replace(self.status, handover=state)
             return next_s
@@ -335,7 +335,7 @@ class Cluster:
             assert self.status.handover.step is HandoverStep.COMPLETE
 
 
-class Handovers(RuleBasedStateMachine):
+class HandoverReconciler(RuleBasedStateMachine):
     """People, Kubernetes, servers and leaders, in any order."""
 
     def __init__(self) -> None:
@@ -444,5 +444,5 @@ class Handovers(RuleBasedStateMachine):
         self.cluster.quiet_down()
 
 
-Handovers.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-test_handovers = Handovers.TestCase
+HandoverReconciler.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+test_handovers = HandoverReconciler.TestCase

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from memcached_operator.features.memory_scaling.eviction_samples import History, extended
-from memcached_operator.features.memory_scaling.scaling_decision import Decision, Grow, decide
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.features.memory_scaling.scaling_decision import Decision, Grow, decide_memory
+from memcached_operator.servers.stats_answer import StatsAnswer
 
 POLL_S, WINDOW_S = 30, 600
 ITEMS_OF_MIB = 5
@@ -50,7 +50,7 @@ class Server:
         self.items[key] = Item(now_s)
         return False
 
-    def answer(self, now_s: float) -> Answer:
+    def answer(self, now_s: float) -> StatsAnswer:
         oldest = next(iter(self.items.values()), None)
         of_class = {
             "evicted": self.evicted, "evicted_unfetched": self.unfetched, "evicted_time": int(self.evicted_s),
@@ -58,7 +58,7 @@ class Server:
             "mem_requested": len(self.items) * 2**20 * 4 // (5 * ITEMS_OF_MIB),
         }  # fmt: skip
         whole = {"uptime": int(now_s), "limit_maxbytes": self.mib * 2**20, "curr_items": len(self.items)}
-        return Answer.of(
+        return StatsAnswer.of(
             {name.encode(): str(value).encode() for name, value in whole.items()},
             {f"items:{SIZE_CLASS}:{name}".encode(): str(value).encode() for name, value in of_class.items()},
         )
@@ -111,7 +111,7 @@ class Cache:
             extended(history, server.answer(self.now_s), 0, WINDOW_S, self.retention_s)
             for history, server in zip(self.histories, self.running, strict=True)
         ]
-        self.decision = decide(self.histories, self.servers, self.mib, self.max_mib, self.retention_s, WINDOW_S)
+        self.decision = decide_memory(self.histories, self.servers, self.mib, self.max_mib, self.retention_s, WINDOW_S)
         if isinstance(self.decision, Grow):
             assert self.decision.from_mib == self.mib < self.decision.to_mib <= self.max_mib
             self.mib = self.decision.to_mib

@@ -5,18 +5,24 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.features.memory_scaling.eviction_samples import History, Sample, extended, sample
-from memcached_operator.features.memory_scaling.scaling_decision import Grow, Observing, Retained, decide, lost_after_s
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.features.memory_scaling.scaling_decision import (
+    Grow,
+    Observing,
+    Retained,
+    decide_memory,
+    lost_after_s,
+)
+from memcached_operator.servers.stats_answer import StatsAnswer
 
 MIB = 2**20
 
 
-def answer(uptime: object, *classes: dict[str, object], limit: object = 64 * MIB) -> Answer:
+def answer(uptime: object, *classes: dict[str, object], limit: object = 64 * MIB) -> StatsAnswer:
     """What a server says with these figures of its size classes, which are 1, 2 and so on."""
     whole = {"uptime": uptime, "limit_maxbytes": limit, "curr_items": 100}
     items = {f"items:{number}:{name}": each[name] for number, each in enumerate(classes, 1) for name in each}
     first, second = ({name.encode(): str(value).encode() for name, value in each.items()} for each in (whole, items))
-    return Answer.of(first, second)
+    return StatsAnswer.of(first, second)
 
 
 def evicts(evicted: int, unfetched: int, idle_s: int, **more: object) -> dict[str, object]:
@@ -87,7 +93,7 @@ def test_times_that_no_sum_is_exact_of_are_judged() -> None:
     history = History()
     for uptime in (0, 10**19, *(10**19 + 2048 * number for number in range(1, 40))):
         history = extended(history, answer(uptime, evicts(uptime, 0, 1)), 0, 600, 3600)
-    assert decide([history], 1, 64, 512, 3600, 600) == Grow(64, 80, 1.0)
+    assert decide_memory([history], 1, 64, 512, 3600, 600) == Grow(64, 80, 1.0)
 
 
 def test_a_history_is_as_long_as_the_window_and_begins_anew_with_another_limit_or_process() -> None:
@@ -139,7 +145,7 @@ def test_a_loss_is_what_lasts_for_the_window_and_more_than_a_trifle(
 
 
 def decision(*histories: History, servers: int = 2) -> object:
-    return decide(histories, servers, 64, 512, 3600, 600)
+    return decide_memory(histories, servers, 64, 512, 3600, 600)
 
 
 def test_one_server_s_loss_grows_all_unless_they_differ_in_their_memory() -> None:

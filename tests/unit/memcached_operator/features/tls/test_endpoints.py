@@ -28,7 +28,7 @@ from memcached_operator.features.tls.endpoints import (
 from memcached_operator.servers.certificates import first_of
 from memcached_operator.servers.queried_pod import Resolved, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate
-from memcached_operator.servers.stats_answer import Answer
+from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import query
 from memcached_operator.servers.transport import Transport
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, ServerError, Store
@@ -223,5 +223,5 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known.to)(there, Memory(128, "", "")) is None
             response = await query((await known.to(there)).endpoint, TIMEOUT_S)
-    assert isinstance(response.answer, Answer)
+    assert isinstance(response.answer, StatsAnswer)
     assert response.answer.number("limit_maxbytes") == 128 << 20

@@ -11,7 +11,7 @@ import pytest
 from memcached_operator.api.reading import read_spec
 from memcached_operator.core.objects.pod_template import fingerprint, template
 from memcached_operator.core.objects.workload import desired_workload
-from memcached_operator.core.objects.workload_types import PodTemplate
+from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from memcached_operator.core.observed.pods import pod_record
 from memcached_operator.servers.transport import Transport
 from tests.unit.memcached_operator.support import IMAGE, NAME, OWNER, live_pod
@@ -20,7 +20,7 @@ TLS = "/etc/memcached/tls"
 PLAIN_COMMAND = ["memcached", "-m", "64", "-c", "1024", "-t", "4", "-I", "1m", "-o", "modern", "-v"]
 
 
-def made(fields: dict[str, Any]) -> PodTemplate:
+def made(fields: dict[str, Any]) -> PodTemplateSpec:
     return template(NAME, IMAGE, 11211, read_spec(json.dumps(fields).encode()))[0]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from operator_runtime import load_cert_chain
-from operator_runtime.client.access.tls import Pem, Tls
+from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
 
@@ -17,7 +17,7 @@ AUTHORITY = make_authority()
 
 
 def client() -> ssl.SSLContext:
-    return Tls(clock=FakeClock(), authority=Pem("ca", data=AUTHORITY.pem)).context()
+    return ClientTls(clock=FakeClock(), authority=Pem("ca", data=AUTHORITY.pem)).context()
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

@@ -18,7 +18,7 @@ from operator_runtime.client.access.credentials import (
     bearer,
     token_file,
 )
-from operator_runtime.client.access.tls import Pem, Tls
+from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.access.auth_support import make_authority
@@ -233,7 +233,7 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
 
     rotate()
     clock = FakeClock()
-    credentials = ClusterCredentials(StaticIdentity({}), Tls(clock=clock, certificate=certificate, key=key))
+    credentials = ClusterCredentials(StaticIdentity({}), ClientTls(clock=clock, certificate=certificate, key=key))
     await credentials.headers()
     clock.advance(1)
     assert not await credentials.refresh(clock.now)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.client.access.tls import ClientCertificate, Pem, Tls
+from operator_runtime.client.access.tls import ClientCertificate, ClientTls, Pem
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
@@ -23,8 +23,10 @@ def server(tmp_path: Path) -> ssl.SSLContext:
     return server_context(AUTHORITY, SERVER, str(tmp_path))
 
 
-def trusting(pem: bytes = AUTHORITY.pem, certificate: ClientCertificate | None = None, insecure: bool = False) -> Tls:
-    return Tls(
+def trusting(
+    pem: bytes = AUTHORITY.pem, certificate: ClientCertificate | None = None, insecure: bool = False
+) -> ClientTls:
+    return ClientTls(
         clock=FakeClock(),
         authority=None if insecure else Pem("certificate-authority-data of cluster c", data=pem),
         certificate=Pem("client-certificate-data of user u", data=certificate.chain) if certificate else None,
@@ -41,7 +43,7 @@ def test_a_server_of_the_authority_is_trusted_by_address_and_by_name(server: ssl
 
 
 def test_another_authoritys_server_is_refused_unless_pinned_or_insecure(server: ssl.SSLContext) -> None:
-    for tls in (trusting(make_authority("another").pem), Tls(clock=FakeClock())):  # without one, the system's are
+    for tls in (trusting(make_authority("another").pem), ClientTls(clock=FakeClock())):  # without one, the system's are
         assert (tls.context().verify_mode, tls.context().check_hostname) == (ssl.CERT_REQUIRED, True)
         with pytest.raises(ssl.SSLCertVerificationError):
             handshake(tls.context(), server)
@@ -121,7 +123,7 @@ def test_a_plugins_certificate_goes_first_and_another_one_is_a_new_generation(se
 def test_files_are_read_once_a_minute_and_an_unchanged_one_keeps_its_context(tmp_path: Path) -> None:
     path, clock = tmp_path / "ca.crt", FakeClock()
     path.write_bytes(AUTHORITY.pem)
-    tls = Tls(clock=clock, authority=Pem("ca", path=path))
+    tls = ClientTls(clock=clock, authority=Pem("ca", path=path))
     context = tls.context()
     clock.advance(60)
     tls.update()
@@ -143,7 +145,7 @@ def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
 ) -> None:
     path, clock = tmp_path / "ca.crt", FakeClock()
     path.write_bytes(AUTHORITY.pem)
-    tls = Tls(clock=clock, authority=Pem("ca", path=path))
+    tls = ClientTls(clock=clock, authority=Pem("ca", path=path))
     context = tls.context()
     if content is None:
         path.unlink()
@@ -160,7 +162,7 @@ def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
 
 
 def test_a_file_missing_at_the_start_is_named(tmp_path: Path) -> None:
-    tls = Tls(clock=FakeClock(), authority=Pem("certificate-authority of cluster c", path=tmp_path / "ca.crt"))
+    tls = ClientTls(clock=FakeClock(), authority=Pem("certificate-authority of cluster c", path=tmp_path / "ca.crt"))
     with pytest.raises(AuthenticationUnavailable, match=r"authority of cluster c: .*ca\.crt cannot be read \(No such"):
         tls.context()
     (tmp_path / "ca.crt").write_bytes(AUTHORITY.pem)

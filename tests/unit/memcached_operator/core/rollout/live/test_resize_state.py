@@ -12,15 +12,15 @@ from memcached_operator.core.rollout.live.resize_state import (
     PATIENCE_S,
     REFUSED_RETRY_S,
     REQUEUE_S,
-    Done,
     Impossible,
     Pending,
-    Refused,
+    Resized,
+    ResizeRefused,
     ResizeState,
     Resizing,
     ServerResize,
     Trial,
-    classify,
+    resize_state_of,
     resizing_of,
 )
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
@@ -33,7 +33,7 @@ SMALL = Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCa
 UNREADABLE = Forbidden(403, "Forbidden", 'cannot get resource "pods"')
 GONE = NotFound(404, "NotFound", 'pods "a" not found', name="a")
 UNSERVED = NotFound(404, "NotFound", "the server could not find the requested resource")
-OVER_QUOTA = Refused("quota", Reason.QUOTA_EXCEEDED)
+OVER_QUOTA = ResizeRefused("quota", Reason.QUOTA_EXCEEDED)
 FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is away"), TooManyRequests(429, "", "later")
 
 
@@ -51,8 +51,13 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
         (UNREADABLE, False, False, Pending(UNREADABLE.message)),
         (MISSING, True, True, Impossible(NO_RIGHT)),
         (SMALL, True, True, Impossible(SMALL.message)),
-        (QUOTA, True, True, Refused(QUOTA.message, Reason.QUOTA_EXCEEDED)),
-        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.DENIED_BY_POLICY)),
+        (QUOTA, True, True, ResizeRefused(QUOTA.message, Reason.QUOTA_EXCEEDED)),
+        (
+            Forbidden(403, "Forbidden", ""),
+            True,
+            True,
+            ResizeRefused("403 Forbidden: no message", Reason.DENIED_BY_POLICY),
+        ),
         (Invalid(422, "Invalid", "QOS"), True, True, Impossible("QOS")),
         (FAILED, True, True, Pending(failure=FAILED)),
         (AWAY, False, True, Pending(failure=AWAY)),
@@ -60,7 +65,7 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
     ],
 )
 def test_what_an_error_means(error: KubeError, is_read: bool, is_change: bool, state: ResizeState) -> None:
-    assert classify(error, "a", is_read=is_read, is_change=is_change) == state
+    assert resize_state_of(error, "a", is_read=is_read, is_change=is_change) == state
 
 
 def server(*, is_change: bool = True, since_s: float | None = 0.0) -> ServerResize:
@@ -77,7 +82,7 @@ def server(*, is_change: bool = True, since_s: float | None = 0.0) -> ServerResi
         (Pending("busy", busy=True), True, PATIENCE_S, Pending("busy", busy=True)),
         (Pending(failure=FAILED), True, PATIENCE_S, Pending(failure=FAILED)),
         (OVER_QUOTA, True, PATIENCE_S, OVER_QUOTA),
-        (Done(), True, PATIENCE_S, Done()),
+        (Resized(), True, PATIENCE_S, Resized()),
     ],
 )
 def test_a_try_that_takes_too_long_is_given_up(
@@ -122,13 +127,13 @@ def of(**states: ResizeState) -> Resizing:
 
 
 def test_how_far_several_servers_are() -> None:
-    assert of() == of(a=Done()) == NOTHING
-    assert of(a=Done(), b=Pending("no room")) == Resizing({"b": "no room"}, requeue_s=REQUEUE_S)
+    assert of() == of(a=Resized()) == NOTHING
+    assert of(a=Resized(), b=Pending("no room")) == Resizing({"b": "no room"}, requeue_s=REQUEUE_S)
     assert of(a=Impossible("QOS"), b=Pending(busy=True)) == Resizing(
         {"b": ""}, {"uid-a": "QOS"}, requeue_s=BUSY_RETRY_S
     )
     assert of(a=Pending(failure=FAILED)).failure is FAILED
-    refused = of(b=OVER_QUOTA, c=OVER_QUOTA, a=Done())
+    refused = of(b=OVER_QUOTA, c=OVER_QUOTA, a=Resized())
     message = "b keeps its memory, as it cannot get 128 MiB: quota"
     assert refused.refused == Problem(Reason.QUOTA_EXCEEDED, message, blocking=False)
     assert refused.requeue_s == REFUSED_RETRY_S

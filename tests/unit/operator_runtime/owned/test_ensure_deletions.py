@@ -14,7 +14,7 @@ from operator_runtime.client.errors import Unreachable
 from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.owned.ensure_rules import record_changes, rules_for_bodies
 from operator_runtime.owned.refusals import REFUSED_S
-from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
+from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping
 
 FIXED = 'data[a]: "1" → "2"'
 REPLACED = f"The ConfigMap is being replaced, as Kubernetes does not allow this change: {FIXED}."

@@ -30,7 +30,7 @@ from operator_runtime import (
 from operator_runtime.cache.selection import Selection
 from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.owned.refusals import REFUSED_S
-from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
+from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping, words
 
 
 async def test_it_is_made_and_then_left_as_it_is_also_before_the_cache_has_it(at: Keeping) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from operator_runtime import Client, PlainObject, StaleCache
 from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
+from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping
 from tests.unit.operator_runtime.testing.greetings import CRD, GREETINGS
 
 # Of a kind that nobody serves: the garbage collector looks for the owners of all others.

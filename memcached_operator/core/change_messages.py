@@ -29,7 +29,7 @@ from memcached_operator.core.rollout.in_place import needs_admission
 from operator_runtime import Change, Difference, ObjectKey
 
 
-class Words(NamedTuple):
+class ChangeWords(NamedTuple):
     """The words about a write.
 
     Attributes:
@@ -55,7 +55,7 @@ def announced(
     why_not: str,
     desired_changed: bool,
     after: ObjectKey | None,
-) -> Words:
+) -> ChangeWords:
     """The announcement of a change before it reaches servers; without servers there is no note.
 
     Args:
@@ -84,7 +84,7 @@ def announced(
     line = f"{whose}{named}: {words}"
     fields: dict[str, object] = {"action": "change", "cost": cost.value, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
-    return Words(reason, line, note if servers else "", fields)
+    return ChangeWords(reason, line, note if servers else "", fields)
 
 
 def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Difference]:
@@ -110,14 +110,14 @@ def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[Po
     return len(pods) - len(present), sum(needs_admission(pod, desired.image) for pod in present)
 
 
-def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: OwnedKind | None = None) -> Words:
+def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: OwnedKind | None = None) -> ChangeWords:
     """The words about a write of an object of that kind, which `owned` describes unless it is a workload."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer desired"
         done, action = ("Replaced", "replace") if change.fields else ("Deleted", "delete")
         fields: dict[str, object] = {"action": action, "kind": kind, "why": why}
-        return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
+        return ChangeWords(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))
         because = "new Memcached" if memcached.generation == 1 else "required by the specification"
@@ -128,19 +128,19 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: 
         fields = {"action": "create", "kind": kind, "why": why}
         if isinstance(change.obj, WorkloadRecord):
             fields["replicas"] = change.obj.replicas
-        return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
+        return ChangeWords("Created", f"created {kind}{replicas} ({why})", note, fields)
     if paths == [REPLICAS]:
         (size,) = change.fields
         why = "spec.size changed" if change.desired_changed else "another client had changed them"
         line = f"scaled {kind} from {size.live} to {size.desired} replicas ({why})"
         note = f"Scaled {kind} {name} from {size.live} to {size.desired} replicas: {why}"
         fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
-        return Words("Scaled", line, note, fields)
+        return ChangeWords("Scaled", line, note, fields)
     if owned is not None and owned.listed and change.desired_changed:
         number = len(owned.listed(owned.codec.decoded(change.obj)))
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
-        return Words("", f"published {number} servers", "", fields)
+        return ChangeWords("", f"published {number} servers", "", fields)
     # The operator's annotations follow from other fields. They are named only where nothing else differs: another
     # client has edited them, or the specification says the same otherwise, which is no event.
     derived = all(each.path in DERIVED_PATHS for each in change.fields)
@@ -148,4 +148,4 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: 
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
     note = "" if derived and change.desired_changed else f"Updated {kind} {name}: {what}"
-    return Words("Updated", f"updated {kind}: {what}", note, fields)
+    return ChangeWords("Updated", f"updated {kind}: {what}", note, fields)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
-from memcached_operator.features.handover.handovers import RETRY_REFUSED_S, SET_AGAIN_S, PeersPort
+from memcached_operator.features.handover.handover_reconciler import RETRY_REFUSED_S, SET_AGAIN_S, PeersPort
 from memcached_operator.features.handover.peers import Peers, peers_of
 from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported

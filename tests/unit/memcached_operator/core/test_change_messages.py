@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.change_messages import changed_fields
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.write_messages import changed_fields
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 
 

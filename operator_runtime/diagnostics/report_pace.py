@@ -7,7 +7,7 @@ from __future__ import annotations
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 
 
-class Reminder:
+class ReportPace:
     """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
 
     A thing that did not happen for the longest pause is reported as at first.

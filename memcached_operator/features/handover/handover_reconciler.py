@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from memcached_operator.api.status import Handover, HandoverStep, Problem, Status
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Status
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
@@ -22,28 +22,27 @@ from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
-    Empty,
+    EmptyServers,
     GiveUp,
+    HandoverWait,
     Nothing,
     PeersChange,
     Purge,
     Resume,
     SetPeers,
-    Wait,
 )
+from memcached_operator.features.handover.deletion_tasks import Emptying, EmptyServer, PurgeRun
 from memcached_operator.features.handover.desired_list import DesiredList
-from memcached_operator.features.handover.emptying import Emptying, EmptyServer
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.peers import peers_of
 from memcached_operator.features.handover.progress_messages import EVENTS, RESUMED, advice, progress_message
 from memcached_operator.features.handover.purge import Purged, empty, purge
-from memcached_operator.features.handover.purge_run import PurgeRun
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import former_clients_s
 from memcached_operator.features.handover.steps import (
     are_servers_kept,
-    decide,
+    decide_handover,
     is_list_frozen,
     is_rollout_held,
 )
@@ -101,7 +100,7 @@ class Progress(NamedTuple):
     """
 
     policy: ListPolicy = FREE
-    state: Handover | None = None
+    state: HandoverStatus | None = None
     message: str = ""
     advice: tuple[Problem, ...] = ()
     outcome: Outcome = EMPTY
@@ -112,7 +111,7 @@ NO_HANDOVER: Final = Progress()
 
 
 @dataclass(slots=True)
-class _Known:
+class _HandoverMemory:
     """State of a Memcached's hand-overs that is in memory alone.
 
     Attributes:
@@ -132,7 +131,7 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     emptying: Emptying = field(default_factory=Emptying)
     reported: HandoverStep | None = None
-    believed: tuple[Handover | None, ...] = ()
+    believed: tuple[HandoverStatus | None, ...] = ()
     given_up: GiveUp | None = None
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
@@ -144,7 +143,7 @@ class _Known:
             self.purge.end()
 
 
-class Handovers:
+class HandoverReconciler:
     """Takes the next step of one Memcached's hand-over at a time; see `advance`.
 
     Attributes:
@@ -171,7 +170,7 @@ class Handovers:
             clock: monotonic seconds.
         """
         self._client = client
-        self.known = states.keyed(_Known)
+        self.known = states.keyed(_HandoverMemory)
         self._record_event = record_event
         self._enqueue = enqueue
         self._port = port
@@ -199,8 +198,8 @@ class Handovers:
         known.waits_since = min(known.waits_since, now)
         servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
         purge_state, unpurged = _purge_state(known, last.handover, servers)
-        origin = Origin.OWN if last.handover in known.believed else Origin.FOREIGN
-        origin = origin if known.believed else Origin.FORMER
+        origin = StatusOrigin.OWN if last.handover in known.believed else StatusOrigin.FOREIGN
+        origin = origin if known.believed else StatusOrigin.FORMER
         situation = Situation(
             last.handover,
             desired.size,
@@ -214,12 +213,12 @@ class Handovers:
             is_refused=self._clock() < known.refused_until_s,
             origin=origin,
         )
-        action = decide(situation)
+        action = decide_handover(situation)
         self._report_step(memcached, known, last.handover)
         outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
         policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
-        known.believed = (state,) if origin is Origin.FOREIGN else (last.handover, state)
+        known.believed = (state,) if origin is StatusOrigin.FOREIGN else (last.handover, state)
         if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
         advised = advice(situation, state, known.given_up)
@@ -228,12 +227,14 @@ class Handovers:
         message, holds_rollout = progress_message(action, state, situation), is_rollout_held(situation, action)
         return Progress(policy, state, message, advised, outcome, holds_rollout)
 
-    async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_queried: bool) -> tuple[Server, ...]:
+    async def _servers(
+        self, known: _HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool
+    ) -> tuple[HandoverServer, ...]:
         """Query servers; while the list is as desired, each once for whether it can hand over, or to be emptied."""
         keys = {(pod.uid, pod.restarts) for pod in pods}
         known.unsupported = {key: value for key, value in known.unsupported.items() if key in keys}
 
-        async def server(pod: PodRecord) -> Server:
+        async def server(pod: PodRecord) -> HandoverServer:
             peers, key = peers_of(pod.peers), (pod.uid, pod.restarts)
             is_known = key in known.unsupported and not pod.outdated_items
             queries = pod.ready and pod.address and (is_queried or not is_known)
@@ -242,7 +243,7 @@ class Handovers:
                 known.unsupported[key] = isinstance(answer, Unsupported)
             elif queries:
                 known.unsupported.setdefault(key, False)  # until the list changes
-            return Server(
+            return HandoverServer(
                 pod.name,
                 pod.ordinal,
                 pod.address,
@@ -259,8 +260,8 @@ class Handovers:
     async def _act(
         self,
         memcached: MemcachedRecord,
-        known: _Known,
-        last: Handover | None,
+        known: _HandoverMemory,
+        last: HandoverStatus | None,
         action: Action,
         pods: Mapping[str, PodRecord],
     ) -> Outcome:
@@ -268,7 +269,7 @@ class Handovers:
         match action:
             case Nothing():
                 return EMPTY
-            case Wait(requeue_s=requeue_s):
+            case HandoverWait(requeue_s=requeue_s):
                 return Outcome(requeue_s=requeue_s)
             case SetPeers(changes):
                 if last is not None and last.step is HandoverStep.PUBLISHED:
@@ -277,7 +278,7 @@ class Handovers:
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])
                 return outcome
-            case Empty(servers, is_last):
+            case EmptyServers(servers, is_last):
                 outcome = EMPTY
                 for server in servers:
                     outcome += await self._empty(memcached.key, known, pods[server.name], is_last=is_last)
@@ -298,14 +299,14 @@ class Handovers:
                 known.given_up = action
                 return AT_ONCE
 
-    async def _set_peers(self, known: _Known, change: PeersChange, pod: PodRecord) -> Outcome:
+    async def _set_peers(self, known: _HandoverMemory, change: PeersChange, pod: PodRecord) -> Outcome:
         """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
         annotations = {PEERS_ANNOTATION: str(change.peers)}
         if change.outdated:
             annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
         return await self._annotate(known, pod, annotations)
 
-    async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord, *, is_last: bool) -> Outcome:
+    async def _empty(self, key: ObjectKey, known: _HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
         match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
             case Purged() if is_last:
@@ -321,7 +322,7 @@ class Handovers:
             case None | Purged():
                 return EMPTY
 
-    async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
+    async def _annotate(self, known: _HandoverMemory, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:
             return EMPTY
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
@@ -344,7 +345,12 @@ class Handovers:
         return AT_ONCE
 
     def _purge(
-        self, key: ObjectKey, known: _Known, start: str, servers: Sequence[Server], unused_since_s: float
+        self,
+        key: ObjectKey,
+        known: _HandoverMemory,
+        start: str,
+        servers: Sequence[HandoverServer],
+        unused_since_s: float,
     ) -> Outcome:
         """Begin to delete what former owners have kept, or again where some server failed to."""
         now_s = self._clock()
@@ -355,7 +361,7 @@ class Handovers:
         known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
         return AT_ONCE
 
-    def _report_step(self, memcached: MemcachedRecord, known: _Known, last: Handover | None) -> None:
+    def _report_step(self, memcached: MemcachedRecord, known: _HandoverMemory, last: HandoverStatus | None) -> None:
         """Record an event of each step once it stands in the status."""
         step = last.step if last is not None else None
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
@@ -364,13 +370,15 @@ class Handovers:
         known.reported = step
 
 
-def _is_changing(desired: DesiredList, last: Handover | None) -> bool:
+def _is_changing(desired: DesiredList, last: HandoverStatus | None) -> bool:
     """Report whether servers are queried with each reconcile."""
     is_idle = last is None or last.step is HandoverStep.COMPLETE
     return not is_idle or desired.listed != frozenset(range(desired.size))
 
 
-def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]) -> tuple[PurgeState, frozenset[str]]:
+def _purge_state(
+    known: _HandoverMemory, last: HandoverStatus | None, servers: Sequence[HandoverServer]
+) -> tuple[PurgeState, frozenset[str]]:
     """Progress of the purge, and the names of ready servers where it is yet to be done."""
     if known.purge is None or last is None or not known.purge.is_of(last.startTime):
         return PurgeState.DUE, frozenset()

@@ -37,13 +37,13 @@ from operator_runtime.owned.contention import DesiredDigest, Verb
 from operator_runtime.owned.ensure_decision import (
     Decider,
     Delete,
+    EnsureWait,
     Foreign,
     LastWrite,
     Leave,
     Replace,
     Unchangeable,
     Update,
-    Wait,
     creation,
     has_status,
 )
@@ -159,7 +159,7 @@ class Keeper(Generic[O, W, P]):
         match self._decider.decide_removal(owner, self._store.get(key)):
             case Leave():
                 return EnsureResult(None)
-            case Wait(why):
+            case EnsureWait(why):
                 return EnsureResult(None, why)
             case Delete(live):
                 if not self._owners.may_repair(owner, self._kind, key):
@@ -200,7 +200,7 @@ class Keeper(Generic[O, W, P]):
     async def _put_right(self, owner: O, desired: W, live: P, *, desired_changed: bool) -> EnsureResult[P]:
         decided = self._decider.decide(owner, desired, live)
         match decided:
-            case Wait(why):
+            case EnsureWait(why):
                 return EnsureResult(None, why)
             case Foreign(why):
                 raise NotOwned(why)
@@ -303,7 +303,7 @@ class Keeper(Generic[O, W, P]):
     def _judged(self, owner: O, answer: P) -> EnsureResult[P]:
         """Judge the answer to a write: another client may have made the object another owner's in that moment."""
         match self._decider.claim(owner, answer):
-            case Wait(why):
+            case EnsureWait(why):
                 return EnsureResult(None, why)
             case Foreign(why):
                 raise NotOwned(why)
