@@ -10,13 +10,13 @@ from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 from tests.unit.memcached_operator.status_support import pods, reported_status
 
-A, F, E, O, U = (
+A, F, E, O, U = (  # noqa: E741
     AnswerVerdict.ANSWERING,
     AnswerVerdict.FAILING,
     AnswerVerdict.EXHAUSTED,
     AnswerVerdict.OUT_OF_REACH,
     AnswerVerdict.UNKNOWN,
-)  # noqa: E741
+)
 D = AnswerVerdict.DENIED
 WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")

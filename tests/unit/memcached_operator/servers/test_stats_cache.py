@@ -31,13 +31,13 @@ CROWDED: list[StatsAnswer | Failure] = [
     answer(curr_connections=996, rejected_connections=number) for number in range(3)
 ]
 
-A, F, E, O, U = (
+A, F, E, O, U = (  # noqa: E741
     AnswerVerdict.ANSWERING,
     AnswerVerdict.FAILING,
     AnswerVerdict.EXHAUSTED,
     AnswerVerdict.OUT_OF_REACH,
     AnswerVerdict.UNKNOWN,
-)  # noqa: E741
+)
 D = AnswerVerdict.DENIED
 
 TRIES: list[tuple[list[StatsAnswer | Failure], list[AnswerVerdict]]] = [

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memcached_operator.api.status import HandoverStatus as HandoverStatus, HandoverStep, Status
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Status
 from memcached_operator.api.v1alpha1 import Handover, Spec
 from memcached_operator.core.outcome import soonest
 from memcached_operator.core.plan.plan import plan
