@@ -35,10 +35,10 @@ def test_fields_that_contradict_each_other_are_told_and_the_servers_stay_as_they
     assert operator.pid
     complete(kubectl, "shop", 1)
     before = kubectl.get("deployment", "shop")["metadata"]["generation"]
-    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"memory":"32Mi","maxItemSize":"600Ki"}}')
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"memory":"32Mi","extraArgs":["-m64"]}}')
     kubectl.apply(memcached("new", 1, extraArgs=["-v", "-m128"]), create=True)
     assert message(kubectl, "new").startswith("spec.extraArgs[1]: must not contain -m: it would undo spec.memory; set")
-    assert message(kubectl, "shop").startswith("spec.maxItemSize: must be a multiple of 512Ki, or of N KiB")
+    assert message(kubectl, "shop").startswith("spec.extraArgs[0]: must not contain -m: it would undo spec.memory; set")
     assert kubectl("get", "deployments,statefulsets", "-o=name").split() == ["deployment.apps/shop"]
     assert kubectl.get("deployment", "shop")["metadata"]["generation"] == before
     assert kubectl.get("mcd", "shop")["status"]["readyReplicas"] == 1
