@@ -24,7 +24,7 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, d
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, WorkloadResult, attempt
+from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
@@ -131,10 +131,7 @@ class Objects:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
         of_scripts, missing = await self._ensure_scripts(snapshot)
-        if missing:
-            workloads = WorkloadResult(self._caches.workloads_of(memcached).get(plan.target))
-        else:
-            workloads = await self._workloads.ensure(snapshot)
+        workloads = self._workloads.withheld(snapshot) if missing else await self._workloads.ensure(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())

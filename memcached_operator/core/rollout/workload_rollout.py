@@ -110,6 +110,16 @@ class WorkloadRollout:
         outcome += _leaving(owned.get(OTHER[plan.target]), snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
+    def withheld(self, snapshot: Snapshot) -> WorkloadResult:
+        """Leave the workloads as they are, as what new pods need is not there: others may replace servers meanwhile."""
+        memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
+        self._lock.suspend(memcached.key)
+        pending: frozenset[str] = frozenset(plan.replicas)
+        if last.observedGeneration == memcached.generation:
+            pending &= {*last.pending_writes_for(memcached.generation)}
+        live = self._caches.workloads_of(memcached).get(plan.target)
+        return WorkloadResult(live, outcome=Outcome(pending_writes=pending))
+
     def release(self, key: ObjectKey) -> None:
         """Release the lock of a Memcached that is reconciled no more, so that others need not wait for it."""
         self._lock.leave(key)
