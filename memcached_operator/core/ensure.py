@@ -195,7 +195,8 @@ class Objects:
             for live in former:
                 if live.name not in used:
                     removal = self._auxiliary[kind].remove(memcached, ObjectKey(live.namespace, live.name))
-                    outcome += (await attempt(kind.kind.resource.kind, removal)).outcome
+                    done = await attempt(kind.kind.resource.kind, removal)
+                    outcome += EMPTY if done.kept is not None else done.outcome  # nothing waits for it to be gone
         return outcome, missing
 
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:

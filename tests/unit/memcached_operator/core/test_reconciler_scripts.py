@@ -16,7 +16,7 @@ from operator_runtime import ObjectKey
 from operator_runtime.client.errors import Forbidden
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, UID
-from tests.unit.memcached_operator.world import KEY, PATCH, SLOWLY, WRITE_STATUS, World
+from tests.unit.memcached_operator.world import DELAY_S, KEY, PATCH, SLOWLY, WRITE_STATUS, World
 
 AUTH: Json = {"size": 2, "auth": {"secretName": "passwords"}}
 REFUSED = Forbidden(403, "Forbidden", NO_RIGHT)
@@ -112,6 +112,21 @@ async def test_a_former_one_stays_until_no_pod_has_it(running: World, upgrade: C
     ready(running, new)
     assert await writes(running) == ["delete ConfigMap"]
     assert named(running) == [new]
+
+
+async def test_a_former_one_that_others_hold_is_nothing_to_wait_for(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    former = running.api.objects["ConfigMap", NAMESPACE, mounted(running)]
+    former["metadata"]["finalizers"] = ["backup.example.com/copy"]
+    upgrade()
+    await writes(running)
+    ready(running, mounted(running))
+    assert await writes(running) == ["delete ConfigMap"]
+    for _ in range(4):
+        await running.reconcile_shown()
+        running.clock.advance(DELAY_S)
+        assert running.condition("Ready") == ("True", "AllServersReady")
 
 
 async def test_without_the_feature_it_goes_once_no_pod_has_it(running: World) -> None:
