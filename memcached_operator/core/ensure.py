@@ -131,7 +131,7 @@ class Objects:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
         of_scripts, missing = await self._ensure_scripts(snapshot)
-        workloads = self._workloads.withheld(snapshot) if missing else await self._workloads.ensure(snapshot)
+        workloads = await self._workloads.ensure(snapshot, lacks_scripts=missing)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())

@@ -170,10 +170,26 @@ async def test_while_it_is_missing_other_memcacheds_replace_servers_and_the_chan
     running.memcached(**AUTH | {"threads": 8})
     assert await writes(running) == ["create ConfigMap"]
     assert lock.take(other)
+    assert "RollingChange" not in [each.reason for each in running.recorder.events]
     running.clock.advance(SLOWLY.requeue_after_s or 0.0)
     assert await writes(running) == ["create ConfigMap", PATCH]
     (note,) = (each.note for each in running.recorder.events if each.reason == "RollingChange")
     assert note.startswith("spec.threads: 2 servers are replaced")
+
+
+async def test_while_one_is_missing_servers_are_scaled_and_put_right_as_they_are(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    former = mounted(running)
+    upgrade()
+    running.api.refuse("create", "ConfigMap", *[REFUSED] * 9)
+    running.memcached(**AUTH | {"size": 3})
+    assert await writes(running) == ["create ConfigMap", PATCH]
+    assert (running.deployment["spec"]["replicas"], mounted(running)) == (3, former)
+    running.deployment["spec"]["replicas"] = 1
+    running.api.put(running.deployment)
+    assert await writes(running) == [PATCH]
+    assert (running.deployment["spec"]["replicas"], mounted(running)) == (3, former)
 
 
 async def test_servers_that_have_it_are_scaled_although_it_cannot_be_made_again(running: World) -> None:
