@@ -25,7 +25,7 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, d
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, WorkloadResult, attempt
+from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
@@ -131,10 +131,7 @@ class Objects:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
         of_scripts, missing = await self._ensure_scripts(snapshot)
-        if missing:
-            workloads = WorkloadResult(self._caches.workloads_of(memcached).get(plan.target))
-        else:
-            workloads = await self._workloads.ensure(snapshot)
+        workloads = await self._workloads.ensure(snapshot, lacks_scripts=missing)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
@@ -198,7 +195,8 @@ class Objects:
             for live in former:
                 if live.name not in used:
                     removal = self._auxiliary[kind].remove(memcached, ObjectKey(live.namespace, live.name))
-                    outcome += (await attempt(kind.kind.resource.kind, removal)).outcome
+                    done = await attempt(kind.kind.resource.kind, removal)
+                    outcome += EMPTY if done.kept is not None else done.outcome  # nothing waits for it to be gone
         return outcome, missing
 
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:

@@ -150,7 +150,7 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     @property
     def is_rolling(self) -> bool:
         """Report whether servers are to be replaced, now or later."""
-        return bool(self.rollout.stale) or self.hold in (Hold.QUEUED, Hold.PAUSED)
+        return bool(self.rollout.stale) or self.hold in (Hold.QUEUED, Hold.PAUSED, Hold.LACKING)
 
 
 class ObjectsResult(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from operator_runtime import Difference, Entry, Steps
 _EXTENSIBLE: Final = ("tolerations",)
 # Dicts and lists of which each entry is a difference of its own, also where the other part has none.
 _SHARED: Final = (*MERGE_KEYS, *NAMED_BY_PEOPLE)
+_NAMES: Final = tuple((field,) for field in NAMED_BY_PEOPLE)
 _IN_A_SPEC: Final = (*_SHARED, "podTemplate", "metadata", "spec")
 
 
@@ -83,4 +84,5 @@ def _is(desired: object, live: object) -> bool:
 
 
 def _field(at: Steps) -> str:
-    return at[-1] if at and isinstance(at[-1], str) else ""
+    """The field that stands there, "" for an entry, and for a key that is no field, as of a label."""
+    return at[-1] if at and isinstance(at[-1], str) and at[-2:-1] not in _NAMES else ""

@@ -70,8 +70,8 @@ class OwnedKind:
 
     def memcached_of(self, live: OwnedRecord) -> ObjectKey:
         """The Memcached whose object one of that name is."""
-        name = live.name.removesuffix(suffix_in(live.name) if self.has_scripts else "")
-        return ObjectKey(live.namespace, name.removesuffix(self.suffix))
+        of_scripts = suffix_in(live.name) if self.has_scripts else ""
+        return ObjectKey(live.namespace, live.name.removesuffix(of_scripts or self.suffix))
 
     def key_of(self, memcached: ObjectKey) -> ObjectKey:
         return ObjectKey(memcached.namespace, memcached.name + self.suffix)

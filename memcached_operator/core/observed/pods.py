@@ -143,7 +143,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def has_other_limit(self) -> bool:
         """Report whether its memory limit is written otherwise than when it was created, as by another client."""
-        return bool(self.memory_limit) and self.memory_limit not in self.memory.split(",")
+        return bool(self.memory_limit) and self.memory_limit not in self.memory.split(",")[2:3]  # see `Memory`
 
     @property
     def memcached_key(self) -> ObjectKey | None:

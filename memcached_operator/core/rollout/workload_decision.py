@@ -31,6 +31,7 @@ class Hold(Enum):
     QUEUED = "the servers of another Memcached are being replaced for the operator's own defaults"
     PAUSED = "spec.rollout.paused holds a change of the operator's own defaults"
     RESIZING = "its servers are being resized; until then a server that is lost comes back as it was"
+    LACKING = "new pods would not start, as they lack their scripts"
     DRAINING = "its servers leave, and keep their keys until then"
 
 
@@ -57,6 +58,7 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
         planned: what is desired follows from what the plan has come to.
         is_step: it is in memory alone that nobody specified; see `memory_scaling`.
         replaces: servers are replaced for its memory, as they cannot be given it while they run.
+        lacks_scripts: pods of another template than the live one would not start.
     """
 
     desired: WorkloadManifest
@@ -67,6 +69,7 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
     planned: bool
     is_step: bool = False
     replaces: bool = False
+    lacks_scripts: bool = False
 
     @cached_property
     def template(self) -> TemplateChange:
@@ -92,7 +95,8 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
         """Report whether servers are to be replaced without a user's request: one Memcached at a time."""
         template = self.template
         replaces = template.needs_new_pods or (template.memory and self.replaces)
-        return self.is_target and replaces and self.provenance is Provenance.DEFAULTS
+        is_possible = self.is_target and not self.lacks_scripts
+        return is_possible and replaces and self.provenance is Provenance.DEFAULTS
 
 
 class Decision(NamedTuple):
@@ -126,6 +130,8 @@ def _hold(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: boo
         return Hold.NONE
     if not change.is_target:
         return Hold.DRAINING
+    if change.lacks_scripts:
+        return Hold.LACKING
     if change.needs_lock and not has_lock:
         return Hold.PAUSED if paused else Hold.QUEUED
     return Hold.RESIZING if resizing and not template.needs_new_pods else Hold.NONE

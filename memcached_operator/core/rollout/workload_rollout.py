@@ -87,8 +87,11 @@ class WorkloadRollout:
         self._servers = servers
         self._lock = lock
 
-    async def ensure(self, snapshot: Snapshot) -> WorkloadResult:
+    async def ensure(self, snapshot: Snapshot, *, lacks_scripts: bool = False) -> WorkloadResult:
         """Create, repair and remove workloads by the plan, and take the next step of a rollout.
+
+        Args:
+            lacks_scripts: pods of another template would not start, so that the live one stays.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
@@ -97,6 +100,7 @@ class WorkloadRollout:
         target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
+            change = replace(change, lacks_scripts=True) if lacks_scripts else change
             decided = await self._decided(snapshot, change)
             result = replace(await self._written(snapshot, kind, change, decided.decision), refused=decided.refused)
             outcome += result.outcome
@@ -144,7 +148,7 @@ class WorkloadRollout:
     async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> _Decided:
         """Decide what is written, after the progress of servers to other memory, which comes first."""
         paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
-        if not change.is_target:
+        if not change.is_target or change.lacks_scripts:
             return _Decided(decide_workload(change, has_lock=has_lock, paused=paused, resizing=False))
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
             self._lock.resume(snapshot.memcached.key)
@@ -201,8 +205,10 @@ class WorkloadRollout:
             workload = None
         else:
             workload = self._caches.workloads_of(snapshot.memcached).get(kind)
-        write_failed = bool(done.outcome.failures)
-        return WorkloadResult(workload, decision.manifest, decision.hold, write_failed, outcome=done.outcome)
+        write_failed, outcome = bool(done.outcome.failures), done.outcome
+        if decision.hold is Hold.LACKING and change.is_pending:
+            outcome += Outcome(pending_writes=frozenset((kind,)))
+        return WorkloadResult(workload, decision.manifest, decision.hold, write_failed, outcome=outcome)
 
     async def _rolled_out(
         self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
@@ -211,7 +217,8 @@ class WorkloadRollout:
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
         progress = await self._servers.observe(snapshot, workload, resizing)
         outcome += progress.outcome
-        blocked = target.write_failed or any(each.blocking for each in outcome.problems)
+        prevented = target.write_failed or target.hold is Hold.LACKING
+        blocked = prevented or any(each.blocking for each in outcome.problems)
         needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
         has_begun = self._lock.has_begun(snapshot.memcached.key) and not _is_done(snapshot, workload, progress.rollout)
         if not (needs_lock or has_begun):

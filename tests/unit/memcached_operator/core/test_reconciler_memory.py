@@ -466,6 +466,18 @@ async def test_a_limit_that_another_client_lowers_is_told_and_set_back(
     assert not {"NotResized", "Replacing"} & set(reasons(named))
 
 
+@pytest.mark.parametrize("lowered", ["64Mi", "200Mi"])  # as the memory for items, and as the request
+async def test_a_limit_that_is_lowered_to_another_number_of_its_memory_is_set_back(world: World, lowered: str) -> None:
+    memory = {"requests": {"memory": "200Mi"}, "limits": {"memory": "300Mi"}}
+    world.memcached(size=3, workload="StatefulSet", resources=memory)
+    await world.reconcile_shown()
+    control(world)
+    await world.settle()
+    limit(world, pod(world, 1), lowered)
+    assert await sent(world) == [RESIZE]
+    assert limit_of(world, 1) == "300Mi"
+
+
 async def test_a_limit_that_cannot_be_set_back_costs_no_server_and_is_tried_again(named: World) -> None:
     calculated = limit_of(named, 1)
     limit(named, pod(named, 1), "10Mi")

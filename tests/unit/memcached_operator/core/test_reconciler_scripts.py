@@ -12,10 +12,11 @@ from memcached_operator.core.objects import pod_template
 from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION, labels
 from memcached_operator.core.objects.scripts import suffix
 from memcached_operator.features.tls import secrets
+from operator_runtime import ObjectKey
 from operator_runtime.client.errors import Forbidden
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, UID
-from tests.unit.memcached_operator.world import PATCH, SLOWLY, WRITE_STATUS, World
+from tests.unit.memcached_operator.world import DELAY_S, KEY, PATCH, SLOWLY, WRITE_STATUS, World
 
 AUTH: Json = {"size": 2, "auth": {"secretName": "passwords"}}
 REFUSED = Forbidden(403, "Forbidden", NO_RIGHT)
@@ -113,6 +114,21 @@ async def test_a_former_one_stays_until_no_pod_has_it(running: World, upgrade: C
     assert named(running) == [new]
 
 
+async def test_a_former_one_that_others_hold_is_nothing_to_wait_for(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    former = running.api.objects["ConfigMap", NAMESPACE, mounted(running)]
+    former["metadata"]["finalizers"] = ["backup.example.com/copy"]
+    upgrade()
+    await writes(running)
+    ready(running, mounted(running))
+    assert await writes(running) == ["delete ConfigMap"]
+    for _ in range(4):
+        await running.reconcile_shown()
+        running.clock.advance(DELAY_S)
+        assert running.condition("Ready") == ("True", "AllServersReady")
+
+
 async def test_without_the_feature_it_goes_once_no_pod_has_it(running: World) -> None:
     former = mounted(running)
     running.memcached(size=2)
@@ -141,6 +157,39 @@ async def test_where_it_cannot_be_made_no_server_is_replaced_and_a_new_one_waits
     first.memcached(**AUTH)
     assert await writes(first) == ["create ConfigMap", "create Deployment"]
     assert first.condition("Degraded") == ("True", "Forbidden")
+
+
+async def test_while_it_is_missing_other_memcacheds_replace_servers_and_the_change_stays_the_users(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    lock, other = running.reconciler._objects._workloads._lock, ObjectKey(NAMESPACE, "other")
+    assert lock.take(KEY)
+    assert not lock.take(other)
+    upgrade()
+    running.api.refuse("create", "ConfigMap", REFUSED)
+    running.memcached(**AUTH | {"threads": 8})
+    assert await writes(running) == ["create ConfigMap"]
+    assert lock.take(other)
+    assert "RollingChange" not in [each.reason for each in running.recorder.events]
+    running.clock.advance(SLOWLY.requeue_after_s or 0.0)
+    assert await writes(running) == ["create ConfigMap", PATCH]
+    (note,) = (each.note for each in running.recorder.events if each.reason == "RollingChange")
+    assert note.startswith("spec.threads: 2 servers are replaced")
+
+
+async def test_while_one_is_missing_servers_are_scaled_and_put_right_as_they_are(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    former = mounted(running)
+    upgrade()
+    running.api.refuse("create", "ConfigMap", *[REFUSED] * 9)
+    running.memcached(**AUTH | {"size": 3})
+    assert await writes(running) == ["create ConfigMap", PATCH]
+    assert (running.deployment["spec"]["replicas"], mounted(running)) == (3, former)
+    running.deployment["spec"]["replicas"] = 1
+    running.api.put(running.deployment)
+    assert await writes(running) == [PATCH]
+    assert (running.deployment["spec"]["replicas"], mounted(running)) == (3, former)
 
 
 async def test_servers_that_have_it_are_scaled_although_it_cannot_be_made_again(running: World) -> None:

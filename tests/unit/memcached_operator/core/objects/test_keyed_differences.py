@@ -75,3 +75,13 @@ def test_entries_are_reached_by_the_fields_that_kubernetes_knows_them_by() -> No
     assert found.steps == (
         *("spec", "containers", Entry("name", "env"), "volumeMounts", Entry("mountPath", "/a.b/=,c"), "name"),
     )
+
+
+@pytest.mark.parametrize("name", ["env", "spec", "labels"])
+def test_a_label_that_is_called_as_a_field_is_a_text(name: str) -> None:
+    [added] = unequal({"labels": {name: "a"}}, {})
+    [removed] = unequal({}, {"labels": {name: "a"}})
+    assert [(each.path, each.desired, each.live) for each in (added, removed)] == [
+        (f"labels[{name}]", "a", None),
+        (f"labels[{name}]", None, "a"),
+    ]
