@@ -280,8 +280,9 @@ class ClientService(Model):
     # Kubernetes' own default.
     ipFamilyPolicy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] = Field(
         default="SingleStack",
-        description="IP families of the Service, as in a Service of Kubernetes. SingleStack: the cluster's first one. "
-        "PreferDualStack: both, if the cluster has them. RequireDualStack: both.",
+        description="IP families of the Service, as in a Service of Kubernetes. SingleStack: the cluster's first one, "
+        "unless a policy of the cluster chooses otherwise. PreferDualStack: both, if the cluster has them. "
+        "RequireDualStack: both.",
     )
     annotations: _Annotations = Field(default_factory=dict, description="Annotations to add to the Service.")
     labels: _Labels = Field(

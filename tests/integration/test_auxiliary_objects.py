@@ -36,7 +36,6 @@ KINDS: dict[str, tuple[str, list[dict[str, object]]]] = {
                     "selector": {"app": "another"},
                     "ports": [{"name": "memcached", "port": 80, "targetPort": 80}],
                     "publishNotReadyAddresses": True,
-                    "ipFamilyPolicy": "PreferDualStack",
                 },
             },
         ],

@@ -22,6 +22,7 @@ from operator_runtime import Difference, Fields, differences, names_of, no_longe
 
 HEADLESS: Final = "None"
 """The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
+_SINGLE_STACK: Final = "SingleStack"
 
 
 class ServicePort(Fields, frozen=True, omit_defaults=True):  # `ports[]` of a Service
@@ -58,6 +59,7 @@ def _normalized(live: ServiceManifest) -> ServiceManifest:
         spec=msgspec.structs.replace(
             spec,
             clusterIP=HEADLESS if spec.clusterIP == HEADLESS else None,
+            ipFamilyPolicy=_owned_policy(spec.ipFamilyPolicy),
             publishNotReadyAddresses=bool(spec.publishNotReadyAddresses),  # the API server leaves out what is false
         ),
     )
@@ -68,6 +70,14 @@ def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Differ
     if (former := applied_spec(live.metadata.annotations)) is not None:
         given = {"labels": former.service.labels, "annotations": former.service.annotations}
         yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
+        policy = _owned_policy(former.service.ipFamilyPolicy)
+        if policy is not None and desired.spec.ipFamilyPolicy is None and live.spec.ipFamilyPolicy == policy:
+            yield Difference(("spec", "ipFamilyPolicy"), _SINGLE_STACK, policy)
+
+
+def _owned_policy(policy: str | None) -> str | None:
+    """None for the default of Kubernetes: where something in the cluster makes a Service dual-stack, it stays so."""
+    return None if policy == _SINGLE_STACK else policy
 
 
 def service(owner: MemcachedOwner, spec: Spec, *, named: bool = False) -> ServiceManifest | None:
@@ -91,7 +101,7 @@ def service(owner: MemcachedOwner, spec: Spec, *, named: bool = False) -> Servic
         ),
         spec=ServiceSpec(
             clusterIP=HEADLESS if desired.type == "Headless" else None,
-            ipFamilyPolicy=desired.ipFamilyPolicy,
+            ipFamilyPolicy=_owned_policy(desired.ipFamilyPolicy),
             ports=(ServicePort(desired.portName, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
             publishNotReadyAddresses=named or spec.workload == "StatefulSet",

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _TRY_AGAIN_S: Final = 0.1
 _BLOCK_BYTES: Final = 1 << 16
-_ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) fetch=\S+ cls=\d+ size=(\d+)")
+_ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) (?:.*\bsize=(\d+))?")
 # While its crawler is busy with something else, or its hash table grows.
 _BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
 _PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
@@ -30,7 +30,7 @@ class Item(NamedTuple):
     Attributes:
         quoted: its key, quoted as in a URL.
         used_s: when it was last used, by the server's clock, in seconds since the epoch.
-        size: in bytes, with its key and its header.
+        size: in bytes, with its key and its header; 0 where the server does not say it.
     """
 
     quoted: bytes
@@ -58,6 +58,8 @@ class Connection(NamedTuple):
         await self.writer.drain()
         found: list[bytes] = []
         while (line := await self.reader.readuntil(b"\r\n")) != b"MN\r\n":
+            if not line.strip():
+                raise ValueError("an empty line is no answer")
             found.append(line)
         return found
 
@@ -97,7 +99,7 @@ async def items(endpoint: Endpoint) -> AsyncGenerator[Sequence[Item], None]:
                 found: list[Item] = []
                 for line in lines:
                     if (item := _ITEM.match(line)) is not None:
-                        found.append(Item(item[1], int(item[2]), int(item[3]), int(item[4])))
+                        found.append(Item(item[1], int(item[2]), int(item[3]), int(item[4] or 0)))
                     elif line.startswith(_BUSY):
                         is_busy = True
                     elif line == b"END\r":
@@ -122,7 +124,7 @@ async def within(doing: Awaitable[T], timeout_s: float) -> T | Failure:
         return Failure(ErrorKind.SILENT, f"not all of its items were read within {timeout_s:g} s")
     except (OSError, asyncio.IncompleteReadError):
         return Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
-    except asyncio.LimitOverrunError:
+    except (asyncio.LimitOverrunError, ValueError):
         return MALFORMED
 
 

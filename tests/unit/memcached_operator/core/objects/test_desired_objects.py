@@ -7,8 +7,9 @@ import json
 import pytest
 
 from memcached_operator.core.objects.owned_object import encode
+from memcached_operator.core.objects.service import SERVICES, service
 from tests.unit.memcached_operator.live import desired, full_spec, spec_of
-from tests.unit.memcached_operator.support import HERE
+from tests.unit.memcached_operator.support import HERE, OWNER
 
 FILES = {
     "StatefulSet": "desired_objects/desired_stateful_set.json",
@@ -55,3 +56,24 @@ def test_a_service_has_the_port_name_and_the_families_that_are_specified() -> No
     spec = part("Service", service={"portName": "memcached-client", "ipFamilyPolicy": "PreferDualStack"})
     port = {"name": "memcached-client", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
     assert (spec["ports"], spec["ipFamilyPolicy"]) == ([port], "PreferDualStack")
+
+
+@pytest.mark.parametrize(
+    ("former", "policy", "written"),
+    [
+        ("PreferDualStack", "SingleStack", ["SingleStack"]),
+        ("SingleStack", "SingleStack", []),  # a policy of the cluster made it so
+        ("SingleStack", "RequireDualStack", ["RequireDualStack"]),
+    ],
+)
+def test_a_service_is_dual_stack_as_long_as_that_is_specified_or_another_client_makes_it_so(
+    former: str, policy: str, written: list[str]
+) -> None:
+    before, after = (service(OWNER, spec_of({"service": {"ipFamilyPolicy": each}})) for each in (former, policy))
+    assert before is not None
+    assert after is not None
+    live = before.body()
+    live["spec"]["ipFamilyPolicy"] = "PreferDualStack"
+    record = SERVICES.codec.record(json.dumps(live).encode())
+    found = [each.desired for each in SERVICES.codec.differ(after, record) if each.path == "spec.ipFamilyPolicy"]
+    assert found == written

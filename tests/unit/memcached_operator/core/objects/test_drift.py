@@ -118,7 +118,7 @@ def test_a_changed_owned_field_is_found_under_its_name_and_nothing_else(kind: st
 
 FOREIGN: list[tuple[str, Edit]] = [
     ("Service", changed(sessionAffinity="ClientIP")),
-    ("Service", changed(ipFamilies=["IPv6", "IPv4"])),
+    ("Service", changed(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="PreferDualStack")),
     ("ConfigMap", lambda live: live["data"].update(note="mine")),
     ("StatefulSet", changed(minReadySeconds=5)),
     ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),

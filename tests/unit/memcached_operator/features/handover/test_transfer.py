@@ -71,3 +71,11 @@ async def test_a_server_that_does_not_answer_is_a_failure() -> None:
 
     assert isinstance(found, Failure)
     assert found.kind is ErrorKind.UNREACHABLE
+
+
+@pytest.mark.parametrize("says", [b"\r\n", b"HD\r\nHD\r\n"])
+async def test_a_server_that_answers_too_little_or_too_much_is_a_failure(says: bytes) -> None:
+    found, _ = await transferred(("a", 5, value(5), says))
+
+    assert isinstance(found, Failure)
+    assert found.kind is ErrorKind.MALFORMED
