@@ -1,4 +1,4 @@
-"""Pure: the next write of an owned object, from the desired and the live one. `keeper.Keeper` sends it.
+"""Pure: the next write of an owned object, from the desired and the live one. `ensure_object.Keeper` sends it.
 
 A decision is one of a closed set of values, each with what it takes to carry it out, and in words why.
 """

@@ -1,6 +1,6 @@
 """Rules by which owned objects are kept, as authors give them, and the results they get back.
 
-`keeper.Keeper` does it.
+`ensure_object.Keeper` does it.
 """
 
 from __future__ import annotations

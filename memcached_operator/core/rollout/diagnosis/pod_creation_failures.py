@@ -1,4 +1,7 @@
-"""Pure: failures in events that no status has: a StatefulSet cannot create pods, or a node cannot mount volumes."""
+"""Pure: failures in events that no status has: a StatefulSet cannot create pods, or a node cannot mount volumes.
+
+`missing_pods` and `mount_failures` read the events, and choose among these and other causes.
+"""
 
 from __future__ import annotations
 
