@@ -76,7 +76,7 @@ def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Differ
 
 
 def _owned_policy(policy: str | None) -> str | None:
-    """None for the default of Kubernetes: where something in the cluster makes a Service dual-stack, it stays so."""
+    """Policy that is owned; not the default of Kubernetes: a Service that the cluster makes dual-stack stays so."""
     return None if policy == _SINGLE_STACK else policy
 
 
