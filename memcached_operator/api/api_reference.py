@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd
-from memcached_operator.api.status import Reason
+from memcached_operator.api.status import OWNED_CONDITIONS, Reason
 from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {
@@ -16,8 +16,9 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "Progressing": "Is a change being rolled out?",
     "Degraded": "Action needed?",
     "Serving": "Do the servers answer?",
-    "Retaining": "Is the retention kept?",
     "Discouraged": "Is a setting not recommended?",
+    "Retaining": "Is the retention kept?",
+    "HandingOver": "Is a hand-over under way?",
 }
 
 
@@ -40,6 +41,7 @@ _STOPPED = Bearing("Progressing", "False")
 _FAILS = (_STOPPED, _DEGRADED, _NOT_READY)
 _DEGRADES = (_DEGRADED, _NOT_READY)
 _DISCOURAGED = (Bearing("Discouraged", "True"),)
+_HANDING_OVER = (Bearing("HandingOver", "True"),)
 _NOT_RETAINING = Bearing("Retaining", "False")
 _UNKNOWN = (Bearing("Serving", "Unknown"), Bearing("Retaining", "Unknown"))
 _IN_PROGRESS = (Bearing("Progressing", "True"), _NOT_READY)
@@ -47,8 +49,8 @@ _IN_PROGRESS = (Bearing("Progressing", "True"), _NOT_READY)
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
 REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.PENDING: ReasonDoc(
-        (Bearing("Ready", "Unknown"),),
-        "The operator has not observed the Memcached yet. The API server sets this condition, so that a new "
+        tuple(Bearing(type_, "Unknown") for type_ in OWNED_CONDITIONS),
+        "The operator has not observed the Memcached yet. The API server sets these conditions, so that a new "
         "Memcached never appears ready.",
     ),
     Reason.MINIMUM_REPLICAS_AVAILABLE: ReasonDoc(
@@ -70,7 +72,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         _IN_PROGRESS,
         "The Memcached is being deleted and has the finalizer; the message names the pods that it waits for.",
     ),
-    Reason.COMPLETE: ReasonDoc((_STOPPED,), "All servers have been rolled out."),
+    Reason.COMPLETE: ReasonDoc(
+        (_STOPPED, Bearing("HandingOver", "False")), "All servers have been rolled out. No hand-over is under way."
+    ),
     Reason.DEADLINE_EXCEEDED: ReasonDoc(
         (_STOPPED, _NOT_READY), "Pods have not become ready for 10 minutes; the rollout continues."
     ),
@@ -80,9 +84,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "nothing is changed, and Progressing is False.",
     ),
     Reason.INVALID_SPEC: ReasonDoc(
-        (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_FAILS),
+        (*(Bearing(type_, "Unknown") for type_ in ("Available", "Ready", "Discouraged")), *_FAILS),
         "A field is invalid, or the API server refused an object; the message names it and what is allowed. "
-        "Available and Ready are Unknown if the specification cannot be read.",
+        "Available, Ready and Discouraged are Unknown if the specification cannot be read.",
     ),
     Reason.FORBIDDEN: ReasonDoc(
         _FAILS, "A permission is missing: the operator's, or that of the controller that creates the pods."
@@ -114,7 +118,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.CONFLICTING_DISRUPTION_BUDGET: ReasonDoc(
         _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),
-    Reason.AS_EXPECTED: ReasonDoc((Bearing("Degraded", "False"),), "There is no problem."),
+    Reason.AS_EXPECTED: ReasonDoc(
+        (Bearing("Degraded", "False"), Bearing("Discouraged", "False")),
+        "There is no problem. Nothing is specified that is not recommended.",
+    ),
     Reason.ALL_SERVERS_READY: ReasonDoc((Bearing("Ready", "True"),), "Everything specified exists and is ready."),
     Reason.SERVERS_NOT_READY: ReasonDoc((_NOT_READY,), "A server is not ready, although nothing is being changed."),
     Reason.ROLLOUT_STUCK: ReasonDoc(
@@ -225,6 +232,12 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         _DISCOURAGED,
         "The list of servers changes without the hand-over of `spec.handover`; the message states the cause.",
     ),
+    Reason.PREPARING: ReasonDoc(_HANDING_OVER, "All servers get ready, and items of former owners are deleted."),
+    Reason.CONNECTING: ReasonDoc(_HANDING_OVER, "All servers get all others as peers."),
+    Reason.PUBLISHED: ReasonDoc(
+        _HANDING_OVER, "Clients follow the list; servers fill themselves from each other until the time in the message."
+    ),
+    Reason.DISCONNECTING: ReasonDoc(_HANDING_OVER, "Servers stop filling themselves from each other."),
 }
 
 

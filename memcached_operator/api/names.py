@@ -32,6 +32,3 @@ FINALIZER: Final = "finalizer.cache.example.com"
 # characters. 11 of these ("-" and 10) are left for what a Deployment adds to name its ReplicaSets.
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_MAX_LENGTH: Final = 52
-
-PENDING: Final = "Pending"
-"""Reason of the condition Ready that the API server fills in until the operator has written a status."""

@@ -9,7 +9,6 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from memcached_operator.api import names
 from memcached_operator.api.v1alpha1 import SERVERS_MAX, SIZE_MAX, Spec
 from operator_runtime import UNDECODABLE, Condition, Conditions, condition_of, decode_nested
 
@@ -19,7 +18,7 @@ _NAMED: Final = 3
 class Reason(StrEnum):
     """Reasons that an owned condition can bear."""
 
-    PENDING = names.PENDING
+    PENDING = "Pending"
     MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
     MINIMUM_REPLICAS_UNAVAILABLE = "MinimumReplicasUnavailable"
     DEPLOYING = "Deploying"
@@ -68,6 +67,10 @@ class Reason(StrEnum):
     RESIZE_IMPOSSIBLE = "ResizeImpossible"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
     HANDOVER_UNAVAILABLE = "HandoverUnavailable"
+    PREPARING = "Preparing"
+    CONNECTING = "Connecting"
+    PUBLISHED = "Published"
+    DISCONNECTING = "Disconnecting"
 
 
 _SERVERS: Final = {"x-kubernetes-list-type": "atomic", "maxItems": SERVERS_MAX}
@@ -283,9 +286,10 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         Meta(
             description="Latest observations of the state. Ready: everything specified exists and is ready. Available: "
             "enough servers are ready. Progressing: a change is being rolled out. Degraded: something requires manual "
-            "intervention. Serving: the servers answer requests. Retaining: items stay for "
-            "spec.memoryScaling.retentionSeconds; present only with that field. Discouraged: something is specified "
-            "that is not recommended; present only while it is True.",
+            "intervention. Serving: the servers answer requests. Discouraged: something is specified that is not "
+            "recommended. Retaining: items stay for spec.memoryScaling.retentionSeconds; present only with that "
+            "field. HandingOver: a hand-over between servers is under way; present only with spec.handover or while "
+            "it is True.",
         ),
     ] = None
 
@@ -302,28 +306,30 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.pendingWrites or ()) if self.observedGeneration == generation else ()
 
 
+SERVING = "Serving"
+DISCOURAGED = "Discouraged"
+RETAINING = "Retaining"
+"""A condition of the operator's that is there only with `spec.memoryScaling`."""
+HANDING_OVER = "HandingOver"
+"""A condition of the operator's that is there only with `spec.handover`, or while a hand-over is under way."""
+OWNED_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING, DISCOURAGED)
+"""The operator's conditions that are always there."""
+OCCASIONAL_CONDITIONS = (RETAINING, HANDING_OVER)
+"""The others."""
 # Without a condition, tools that judge an object by its status would take a new one for ready.
 UNWRITTEN: Final = {
     "conditions": [
         {
-            "type": "Ready",
+            "type": type_,
             "status": "Unknown",
-            "reason": names.PENDING,
+            "reason": Reason.PENDING.value,
             "message": "Waiting for the operator.",
             "lastTransitionTime": "1970-01-01T00:00:00Z",
         }
+        for type_ in OWNED_CONDITIONS
     ]
 }
 """The status that the API server gives a Memcached until the operator has written one."""
-SERVING = "Serving"
-DISCOURAGED = "Discouraged"
-"""A condition of the operator's that is there only while it is True."""
-RETAINING = "Retaining"
-"""A condition of the operator's that is there only with `spec.memoryScaling`."""
-OWNED_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
-"""The operator's conditions that are always there."""
-OCCASIONAL_CONDITIONS = (RETAINING, DISCOURAGED)
-"""The others."""
 _decode = msgspec.json.Decoder(Status).decode
 NO_STATUS: Final = Status()
 """The status of a Memcached that has none."""
@@ -334,17 +340,15 @@ UNREADABLE: Final = Status()
 def decode_status(body: bytes) -> Status:
     """The live status, `UNREADABLE` for one that is to be written anew.
 
-    The condition that the API server fills in before the first write counts as none.
+    The conditions that the API server fills in before the first write count as none.
     """
     try:
         status = decode_nested(_decode, body) if body else NO_STATUS
     except UNDECODABLE:
         return UNREADABLE
-    ready = status.condition("Ready")
-    if ready is None or ready.reason != Reason.PENDING:
-        return status
-    written = tuple(each for each in status.conditions or () if each is not ready)
-    return msgspec.structs.replace(status, conditions=written or None)
+    conditions = status.conditions or ()
+    written = tuple(each for each in conditions if each.reason != Reason.PENDING or each.type not in OWNED_CONDITIONS)
+    return status if len(written) == len(conditions) else msgspec.structs.replace(status, conditions=written or None)
 
 
 def status_patch(desired: Status, last: Status) -> dict[str, object]:

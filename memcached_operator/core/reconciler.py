@@ -190,7 +190,7 @@ class MemcachedReconciler:
             unchanged = unchanged_list(memcached.spec, last)
             handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
         problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
-        found = unplanned(memcached, last, owned, pods, joined(problems), handover=handover)
+        found = unplanned(memcached, last, owned, pods, joined(problems), progress=handover)
         _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
         handover.outcome.raise_failure()
         return result

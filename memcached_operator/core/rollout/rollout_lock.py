@@ -129,7 +129,7 @@ def rollouts_left(caches: Caches) -> LeftRollouts:
     for each in caches.memcacheds.values():
         reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
         progressing = reasons.get("Progressing", Reason.COMPLETE)
-        if each.deleting or progressing == Reason.COMPLETE:
+        if each.deleting or progressing in (Reason.COMPLETE, Reason.PENDING):
             continue
         if progressing != Reason.UPDATING:
             if _is_mixed(each, caches):

@@ -13,7 +13,16 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import DISCOURAGED, RETAINING, SERVING, Drain, Problem, Reason, Status, first_of
+from memcached_operator.api.status import (
+    DISCOURAGED,
+    OCCASIONAL_CONDITIONS,
+    SERVING,
+    Drain,
+    Problem,
+    Reason,
+    Status,
+    first_of,
+)
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
@@ -28,6 +37,7 @@ from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
 _ROLLING_OUT: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+_UNREADABLE: Final = "The specification cannot be read."
 # When servers come to the operator's own defaults.
 _HELD_UNTIL: Final = {
     Hold.PAUSED: "once spec.rollout.paused is false",
@@ -55,11 +65,12 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         degraded,
         _ready(observed, progressing, degraded),
         serving,
+        _discouraged(observed),
         *_retaining(observed, last, serving),
-        *_discouraged(observed),
+        *([observed.handing_over] if observed.handing_over is not None else ()),
     )
-    over = {DISCOURAGED} if not observed.advice else set()
-    over |= {RETAINING} if observed.scaling is None and observed.size is not None else set()
+    is_planned = observed.size is not None and not observed.terminating
+    over = {*OCCASIONAL_CONDITIONS} - {each.type for each in owned} if is_planned else set()
     kept = [each for each in last.conditions or () if each.type not in over]
     return Status(
         workload=servers.workload if servers else None,
@@ -95,10 +106,13 @@ def _retaining(observed: Observation, last: Status, serving: Condition) -> Itera
         yield retaining(observed.scaling, serving, last, observed.generation, is_queried=is_queried)
 
 
-def _discouraged(observed: Observation) -> Iterator[Condition]:
+def _discouraged(observed: Observation) -> Condition:
     """Report what works as specified and should be specified otherwise: the first reason, and all messages."""
     if advice := observed.advice:
-        yield Condition(DISCOURAGED, "True", advice[0].reason, " ".join(each.message for each in advice))
+        return Condition(DISCOURAGED, "True", advice[0].reason, " ".join(each.message for each in advice))
+    if observed.size is None:
+        return Condition(DISCOURAGED, "Unknown", Reason.INVALID_SPEC, _UNREADABLE)
+    return Condition(DISCOURAGED, "False", Reason.AS_EXPECTED, "Nothing is specified that is not recommended.")
 
 
 def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ...] | None:
@@ -153,7 +167,7 @@ def _is_foreign(observed: Observation) -> bool:
 
 def _available(observed: Observation) -> Condition:
     if observed.size is None:
-        return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
+        return Condition("Available", "Unknown", Reason.INVALID_SPEC, _UNREADABLE)
     ready = sum(pod.ready for pod in observed.serving)
     if _is_foreign(observed) and not observed.pods:
         message = f"No server runs: another {observed.kind} has the same name."
@@ -220,8 +234,8 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return _replacing(observed, workload)
     existing = len(pods)
     counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
-    if observed.handing_over:
-        return Condition("Progressing", "True", Reason.SCALING, f"{counted} {observed.handing_over}")
+    if observed.handing_over is not None and observed.handing_over.status == "True":
+        return Condition("Progressing", "True", Reason.SCALING, f"{counted} {observed.handing_over.message}")
     if _is_complete(observed, workload, last):
         message = f"All {size} servers have been rolled out."
         if when := _HELD_UNTIL.get(observed.hold):

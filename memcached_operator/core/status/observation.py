@@ -26,6 +26,7 @@ from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.handover.handover_reconciler import Progress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth
+from operator_runtime import Condition
 
 _LOAD_BALANCED: Final = Problem(
     Reason.LOAD_BALANCED_SERVERS,
@@ -71,7 +72,7 @@ class Observation(msgspec.Struct, frozen=True):
         sizes: others that are in force; None where they are not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.
         handover: how far the hand-over is, None where there is none.
-        handing_over: how far it is in a sentence, "" while none is under way.
+        handing_over: the condition HandingOver, None where there is none.
     """
 
     name: str
@@ -103,7 +104,7 @@ class Observation(msgspec.Struct, frozen=True):
     sizes: Sizes | None = None
     scaling: Scaling | None = None
     handover: HandoverStatus | None = None
-    handing_over: str = ""
+    handing_over: Condition | None = None
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -123,7 +124,7 @@ def observed(
     snapshot: Snapshot,
     done: ObjectsResult,
     owned: Mapping[Workload, WorkloadRecord],
-    handover: Progress,
+    progress: Progress,
     seen: ObservedPods,
     scaling: Scaling | None = None,
 ) -> Observation:
@@ -132,7 +133,7 @@ def observed(
     Args:
         done: what became of its objects.
         owned: its workloads as they were before.
-        handover: how far it is.
+        progress: of its hand-over.
         seen: the pods.
         scaling: what was decided of the memory.
     """
@@ -161,7 +162,7 @@ def observed(
         write_failed=workloads.write_failed,
         pending_writes=sorted(outcome.pending_writes),
         leaving=other.kind if other is not None else None,
-        advice=(*_advice(spec), *handover.advice),
+        advice=(*_advice(spec), *progress.advice),
         rollout=workloads.rollout,
         absent=workloads.absent,
         drain_s=spec.drainPeriodSeconds,
@@ -173,8 +174,8 @@ def observed(
         memory=scaling.memory if scaling is not None else spec.memory,
         sizes=sizes_of(spec),
         scaling=scaling,
-        handover=handover.state,
-        handing_over=handover.message,
+        handover=progress.state,
+        handing_over=progress.condition,
     )
 
 
@@ -214,14 +215,15 @@ def unplanned(
     *,
     spec: Spec | None = None,
     terminating: str = "",
-    handover: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Observation:
     """Observe a Memcached without a plan: its specification cannot be read, or it is being deleted.
 
     Args:
-        handover: how far it is; None where it stays as it is.
+        progress: of its hand-over; None where it stays as it is.
     """
     published = as_ending(last, owned, pods) if terminating else as_published(last, pods)
+    progress = progress or Progress(state=last.handover)
     kind: Workload = published.workload if published else next(iter(owned), "Deployment")
     workload = owned.get(kind)
     return Observation(
@@ -235,7 +237,9 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
-        handover=handover.state if handover is not None else last.handover,
+        advice=tuple(_advice(spec)) if spec is not None else (),
+        handover=progress.state,
+        handing_over=progress.condition,
     )
 
 

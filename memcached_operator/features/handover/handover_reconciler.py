@@ -35,7 +35,7 @@ from memcached_operator.features.handover.deletion_tasks import Emptying, EmptyS
 from memcached_operator.features.handover.desired_list import DesiredList
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.peers import peers_of
-from memcached_operator.features.handover.progress_messages import EVENTS, RESUMED, advice, progress_message
+from memcached_operator.features.handover.progress_messages import EVENTS, RESUMED, advice, handing_over
 from memcached_operator.features.handover.purge import Purged, empty, purge
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
@@ -49,6 +49,7 @@ from memcached_operator.features.handover.steps import (
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import (
     Client,
+    Condition,
     Conflict,
     Forbidden,
     Invalid,
@@ -93,7 +94,7 @@ class Progress(NamedTuple):
     Attributes:
         policy: what it requires of the list.
         state: to be written, None for none.
-        message: how far it is, in a sentence; "" while none is under way.
+        condition: HandingOver, None where there is none.
         advice: why the list changes without one.
         outcome: what else is reported, and when more is to be done.
         holds_rollout: no server is replaced that has keys.
@@ -101,7 +102,7 @@ class Progress(NamedTuple):
 
     policy: ListPolicy = FREE
     state: HandoverStatus | None = None
-    message: str = ""
+    condition: Condition | None = None
     advice: tuple[Problem, ...] = ()
     outcome: Outcome = EMPTY
     holds_rollout: bool = False
@@ -224,8 +225,8 @@ class HandoverReconciler:
         advised = advice(situation, state, known.given_up)
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
-        message, holds_rollout = progress_message(action, state, situation), is_rollout_held(situation, action)
-        return Progress(policy, state, message, advised, outcome, holds_rollout)
+        condition, holds_rollout = handing_over(action, state, situation), is_rollout_held(situation, action)
+        return Progress(policy, state, condition, advised, outcome, holds_rollout)
 
     async def _servers(
         self, known: _HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool

@@ -1,4 +1,4 @@
-"""Reports of a hand-over to users: its progress, its events, and the reason where there was none."""
+"""Reports of a hand-over to users: its progress, its condition and events, and the reason where there was none."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Reason, first_of
+from memcached_operator.api.status import HANDING_OVER, HandoverStatus, HandoverStep, Problem, Reason, first_of
 from memcached_operator.features.handover.actions import Action, Awaited, GivenUp, GiveUp, HandoverWait
 from memcached_operator.features.handover.situation import Situation
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, published_s
-from operator_runtime import rfc3339
+from operator_runtime import Condition, rfc3339
 
 EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.PREPARING: "Preparing a hand-over: the list changes once every server has all others as peers",
@@ -30,24 +30,33 @@ RESUMED: Final[Mapping[HandoverStep, str]] = {
 _STEPS: Final = {
     HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
     HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",
+    HandoverStep.PUBLISHED: "Servers fill themselves from each other.",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other.",
 }
 
 
-def progress_message(action: Action, state: HandoverStatus | None, situation: Situation) -> str:
-    """Progress in a sentence, which changes with the steps and with the servers that are not ready; "" for none."""
+def handing_over(action: Action, state: HandoverStatus | None, situation: Situation) -> Condition | None:
+    """The condition HandingOver, None where no hand-over is desired or in the status.
+
+    Its message changes with the steps and with the servers that are not ready.
+    """
+    if state is None or state.step is HandoverStep.COMPLETE:
+        is_there = state is not None or situation.for_s is not None
+        return Condition(HANDING_OVER, "False", Reason.COMPLETE, "No hand-over is under way.") if is_there else None
     now = situation.now
-    if state is None or situation.for_s is None or state.step is HandoverStep.COMPLETE:
-        return ""
+    message = _STEPS[state.step]
     match action:
         case HandoverWait(why=Awaited.SERVERS, names=names):
-            return f"The list of servers does not change until these are ready: {first_of(names)}."
+            message = f"The list of servers does not change until these are ready: {first_of(names)}."
         case HandoverWait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKER_TTL_S:
             ends = _clock(now, left_s)
-            return f"The list of servers does not change before {ends}, as clients may have the former list until then."
-    if state.step is HandoverStep.PUBLISHED:
-        return f"Servers fill themselves from each other until {_clock(now, published_s(state, situation.for_s, now))}."
-    return _STEPS[state.step]
+            message = (
+                f"The list of servers does not change before {ends}, as clients may have the former list until then."
+            )
+        case _ if state.step is HandoverStep.PUBLISHED and situation.for_s is not None:
+            ends = _clock(now, published_s(state, situation.for_s, now))
+            message = f"Servers fill themselves from each other until {ends}."
+    return Condition(HANDING_OVER, "True", Reason(state.step), message)
 
 
 def advice(situation: Situation, state: HandoverStatus | None, given_up: GiveUp | None) -> tuple[Problem, ...]:

@@ -17,6 +17,7 @@ from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth
+from operator_runtime import Condition
 from tests.unit.memcached_operator.support import NAME, deployment_of, pod_of
 
 NEW = Status()
@@ -56,6 +57,7 @@ def reported_status(
     advice: Sequence[Problem] = (),
     pending_writes: Sequence[str] = (),
     scaling: Scaling | None = None,
+    handing_over: Condition | None = None,
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -64,7 +66,7 @@ def reported_status(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
         health=health, advice=advice, pending_writes=pending_writes,
-        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling,
+        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling, handing_over=handing_over,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

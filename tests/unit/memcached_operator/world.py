@@ -56,9 +56,10 @@ KEY = ObjectKey(NAMESPACE, NAME)
 UNSEEN: Json = {
     "conditions": [
         {
-            "type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Waiting for the operator.",
+            "type": type_, "status": "Unknown", "reason": "Pending", "message": "Waiting for the operator.",
             "lastTransitionTime": "1970-01-01T00:00:00Z",
         }
+        for type_ in ("Ready", "Available", "Progressing", "Degraded", "Serving", "Discouraged")
     ]
 }  # fmt: skip
 DELAY_S = 0.25

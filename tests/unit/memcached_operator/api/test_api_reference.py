@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
+from datetime import datetime
 from pathlib import Path
 
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
-from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.status import OWNED_CONDITIONS, HandoverStatus, HandoverStep, Problem, Reason
 from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.core.outcome import Blocked
 from memcached_operator.core.rollout.next_step import RolloutProgress
+from memcached_operator.features.handover.actions import Nothing
+from memcached_operator.features.handover.progress_messages import handing_over
+from memcached_operator.features.handover.situation import Situation
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
     AtMaximum,
@@ -27,6 +31,7 @@ from tests.unit.memcached_operator.status_support import (
     EXCEEDED,
     FRESH,
     NEW,
+    NOW,
     ROLLED_OUT,
     SCALED,
     UPDATED,
@@ -101,6 +106,9 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
             ServerHealth(each.fingerprint, AnswerVerdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates
         ]
         statuses.append(reported_status(3, pods(3), health=health))
+    situation = Situation(None, 3, frozenset(), (), None, datetime.fromisoformat(NOW))
+    steps = [handing_over(Nothing(), HandoverStatus(each, NOW), situation) for each in HandoverStep]
+    statuses += [reported_status(3, pods(3), handing_over=each) for each in steps]
     scaling = MemoryScaling(max="1Gi")
     problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
     blocked = [Blocked(each, 64) for each in problems]
@@ -125,7 +133,7 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         ]
     seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
-    assert seen | {("Ready", "Unknown", Reason.PENDING)} == REPORTED
+    assert seen | {(type_, "Unknown", Reason.PENDING) for type_ in OWNED_CONDITIONS} == REPORTED
 
 
 def test_the_tables_for_users_say_the_same() -> None:

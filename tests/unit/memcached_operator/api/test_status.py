@@ -107,7 +107,7 @@ def test_a_memcached_is_overdue_until_a_status_tells_of_its_generation(live: dic
     assert is_overdue(memcached_record(json.dumps({"metadata": metadata, **live}).encode())) is overdue
 
 
-TYPES = ["Available", "Progressing", "Degraded", "Ready", "Serving"]
+TYPES = ["Available", "Progressing", "Degraded", "Ready", "Serving", "Discouraged"]
 
 
 def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
@@ -120,9 +120,10 @@ def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_me
     first = reported_status(3, pods(0, 3), DEPLOYING, now=NOW)
     second = reported_status(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
     assert condition_of(first, "Available") != condition_of(second, "Available")
-    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 5
+    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 6
     third = reported_status(3, pods(3), DEPLOYING, last=second, now=LATER)
-    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER, NOW]
+    times = [condition.lastTransitionTime for condition in third.conditions or ()]
+    assert times == [LATER, LATER, NOW, LATER, NOW, NOW]
 
 
 def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
@@ -140,7 +141,7 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
     last = decode_status(json.dumps({"conditions": [foreign[0], reported, foreign[1]]}).encode())
     patch = json.loads(msgspec.json.encode(status_patch(reported_status(3, last=last, now=LATER), last)))
     conditions = patch["conditions"]
-    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready", "Serving"]
+    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready", "Serving", "Discouraged"]
     assert [condition["type"] for condition in conditions] == types
     assert [conditions[0], conditions[2]] == foreign
 
@@ -216,6 +217,9 @@ def test_what_the_api_server_fills_in_until_the_first_write_counts_as_none_and_o
     assert reported_status(3, last=decode_status(json.dumps(UNSEEN).encode())) == reported_status(3)
     last = decode_status(json.dumps({"conditions": [*UNSEEN["conditions"], audited]}).encode())
     assert [each.type for each in last.conditions or ()] == ["Audited"]
+    ready = {"type": "Ready", "status": "True", "reason": "AllServersReady", "message": "", "lastTransitionTime": NOW}
+    last = decode_status(json.dumps({"conditions": [ready, audited, *UNSEEN["conditions"][1:]]}).encode())
+    assert [each.type for each in last.conditions or ()] == ["Ready", "Audited"]
 
 
 @pytest.mark.parametrize("phase", ['"Running"', "[" * 5000 + "]" * 5000], ids=["shallow", "deep"])

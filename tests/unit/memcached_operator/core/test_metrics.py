@@ -114,6 +114,6 @@ def test_what_others_wrote_into_an_own_condition_makes_no_series(foreign: object
     assert counted([foreign]) == {labels: 1, **write_failed(1, "Ready")}
 
 
-def test_what_is_discouraged_is_counted_and_what_is_not_makes_no_series() -> None:
-    discouraged = ("Discouraged", "True", "LoadBalancedServers")
-    assert counted([condition(*discouraged)], []) == {discouraged: 1, **write_failed(2)}
+@pytest.mark.parametrize("labels", [("Retaining", "False", "Growing"), ("HandingOver", "True", "Preparing")])
+def test_a_condition_that_depends_on_the_specification_is_counted_where_it_is(labels: tuple[str, str, str]) -> None:
+    assert counted([condition(*labels)], []) == {labels: 1, **write_failed(2)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memcached_operator.core.rollout.rollout_lock import LeftRollouts, rollouts_left
 from operator_runtime.client.errors import Forbidden, Invalid
 from tests.unit.memcached_operator.running_servers import (
     EVICT,
@@ -17,7 +18,7 @@ from tests.unit.memcached_operator.running_servers import (
     stateful_set,
 )
 from tests.unit.memcached_operator.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.world import KEY, World
+from tests.unit.memcached_operator.world import KEY, UNSEEN, World
 
 
 def of_another_operator(world: World) -> None:
@@ -196,6 +197,16 @@ async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: Worl
     assert f"Its servers are replaced after the servers of {OTHER}." in leader.message("Ready")
     rollout_lock.leave(OTHER)
     assert EVICT in await sent(leader)
+
+
+async def test_a_new_leader_takes_none_without_a_status_for_one_that_was_paused(named: World) -> None:
+    of_another_operator(named)
+    assert EVICT in await sent(named)
+    found = named.api.objects["Memcached", NAMESPACE, NAME]
+    named.api.put(found | {"status": UNSEEN})
+    leader = World(api=named.api)
+    leader.show()
+    assert rollouts_left(leader.caches) == LeftRollouts()
 
 
 async def test_another_image_of_the_user_s_own_ends_that_wait(named: World) -> None:

@@ -154,11 +154,13 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
         await servers.until(step)
         assert servers.listed == 3
         assert servers.world.condition("Progressing") == ("True", "Scaling")
+        assert servers.world.condition("HandingOver") == ("True", step)
     await servers.until("Published")
     assert servers.listed == 4
     assert servers.world.message("Progressing").startswith(
         "4 servers are desired, 4 exist, 4 are ready. Servers fill themselves from each other until "
     )
+    assert servers.world.message("Progressing").endswith(servers.world.message("HandingOver"))
     peers = servers.peers()
     assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
     assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(peers)]
@@ -169,6 +171,7 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
     await servers.control_and_reconcile()
     await servers.control_and_reconcile()
     assert servers.world.condition("Ready") == ("True", "AllServersReady")
+    assert servers.world.condition("HandingOver") == ("False", "Complete")
 
 
 async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
@@ -219,7 +222,7 @@ async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand
     servers.world.clock.advance(FOR_S + 1)
     await servers.control_and_reconcile()
     await servers.control_and_reconcile()
-    assert "Discouraged" not in [each["type"] for each in servers.world.status["conditions"]]
+    assert servers.world.condition("Discouraged") == ("False", "AsExpected")
 
 
 async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
@@ -418,6 +421,7 @@ async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them
         connected = [each for each in servers.peers().values() if each is not None and each.addresses]
         assert refused or not connected or servers.count() == 3
     assert "handover" not in servers.world.status
+    assert "HandingOver" not in {each["type"] for each in servers.world.status["conditions"]}
     assert (servers.listed, servers.count()) == (2, 2)
 
 
@@ -477,6 +481,9 @@ async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_re
     await servers.control_and_reconcile(1.0)
     await servers.control_and_reconcile(1.0)
     assert servers.world.condition("Degraded") == ("True", "InvalidSpec")
+    assert servers.world.condition("HandingOver") == ("True", "Published")
+    assert servers.world.message("HandingOver").startswith("Servers fill themselves from each other until ")
+    assert servers.world.condition("Discouraged") == ("Unknown", "InvalidSpec")
     lost = pod(servers.world, 1)["status"]["podIP"]
     del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
     servers.world.show()
@@ -572,7 +579,7 @@ async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_li
     servers.world.clock.advance(FOR_S)
     await servers.control_and_reconcile()
     await servers.control_and_reconcile()
-    assert "Discouraged" not in {each["type"] for each in servers.world.status["conditions"]}
+    assert servers.world.condition("Discouraged") == ("False", "AsExpected")
 
 
 @pytest.mark.parametrize("lost", [("handover",), ("handover", "serverList", "workload", "draining")])
