@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.api import names
 from memcached_operator.core.ensure import Config
 from memcached_operator.core.metrics import condition_family, memcached_families
 from memcached_operator.core.objects.labels import POD_SELECTOR
@@ -39,8 +40,7 @@ WRITES = (
     ("events.events.k8s.io", "create"),
 )
 _CRD_REMEDY = (
-    "The cluster does not serve the kind Memcached: install it with `kubectl apply --server-side -f "
-    "manifests/crd/cache.example.com_memcacheds.yaml`."
+    f"The cluster does not serve the kind Memcached: install it with `kubectl apply --server-side -f {names.CRD_FILE}`."
 )
 
 

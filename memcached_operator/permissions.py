@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from memcached_operator.api import names
+
 
 @dataclass(frozen=True, slots=True)
 class Permission:
@@ -59,18 +61,18 @@ def _auxiliary(
 
 
 WATCHED: Final = (
-    Permission("cache.example.com", "memcacheds", ("get", "list", "watch"), _BLIND),
+    Permission(names.GROUP, "memcacheds", ("get", "list", "watch"), _BLIND),
     # For metadata.finalizers alone, which have no finer permission. Also with --finalizer off: a Memcached may carry it
     # from an operator before this one, and would never go.
     Permission(
-        "cache.example.com",
+        names.GROUP,
         "memcacheds",
         ("patch",),
         "no Memcached gets the finalizer with --finalizer, and a deleted one that has it is never removed",
     ),
-    Permission("cache.example.com", "memcacheds/status", ("patch",), "no status is written"),
+    Permission(names.GROUP, "memcacheds/status", ("patch",), "no status is written"),
     Permission(
-        "cache.example.com",
+        names.GROUP,
         "memcacheds/finalizers",
         ("update",),
         "no object is created if the admission plugin OwnerReferencesPermissionEnforcement is on",
@@ -198,15 +200,15 @@ SERVER_CREDENTIALS: Final = (
 
 TENANTS: Final = (
     Permission(
-        "cache.example.com",
+        names.GROUP,
         "memcacheds",
         ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
     ),
     # For anyone who installs an operator in a namespace: no user can grant a permission that they lack.
-    Permission("cache.example.com", "memcacheds/finalizers", ("update",)),
+    Permission(names.GROUP, "memcacheds/finalizers", ("update",)),
     Permission("", "pods/resize", ("patch",)),
     Permission("events.k8s.io", "events", ("create", "patch")),
-    Permission("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
-    Permission("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
+    Permission(names.GROUP, "memcacheds/scale", ("get", "update", "patch")),
+    Permission(names.GROUP, "memcacheds/status", ("get", "update", "patch")),
 )
 """What the install for the whole cluster lets users have, by ClusterRoles; the operator needs none of it."""

@@ -2,6 +2,7 @@
 
 import re
 
+from memcached_operator.api import names
 from memcached_operator.core.objects.pod_template import USER_ID
 from operator_runtime import RuntimeSettings, setting
 
@@ -45,7 +46,7 @@ class Settings(RuntimeSettings):
     )
     finalizer: bool = setting(
         False,
-        "Add the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and its status "
+        f"Add the finalizer {names.FINALIZER} on each Memcached: a deleted one stays, and its status "
         "says what it waits for, until its pods are gone. A Memcached that has the finalizer is also released "
         "with the setting off.",
         "The garbage collector cleans up without it, and an operator that is down blocks no deletion.",

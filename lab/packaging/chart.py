@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 from lab.packaging.manifests import MANIFESTS
+from memcached_operator.api import names
 
 CHART = MANIFESTS.parent / "charts" / "memcached-operator"
 
-_CRD = "cache.example.com_memcacheds.yaml"
+_CRD = Path(names.CRD_FILE).name
 COPIES = {
     f"crds/{_CRD}": f"crd/{_CRD}",
     # The templates take the rules from these.

@@ -10,6 +10,8 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
 SINGULAR: Final = "memcached"
+CRD_FILE: Final = f"manifests/crd/{GROUP}_{PLURAL}.yaml"
+"""In which the checkout has the kind."""
 SHORT_NAMES: Final = ("mcd",)
 CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
@@ -25,7 +27,7 @@ PORT_NAME: Final = "memcached"
 PEERS_PORT: Final = 11210
 PEERS_PORT_NAME: Final = "peers"
 """On which servers that hand over answer each other and the operator, and its name in the container."""
-FINALIZER: Final = "finalizer.cache.example.com"
+FINALIZER: Final = f"finalizer.{GROUP}"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 
 # The name is also the value of a label and fit to be a Service's: an RFC 1035 label, a letter first, at most 63

@@ -6,13 +6,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from memcached_operator.api import names
 from memcached_operator.api.names import API_VERSION, VERSION
 from memcached_operator.check.findings import Finding, Verdict
 from memcached_operator.check.installing import definition_command
 
 Json = Mapping[str, Any]
 
-NAME: Final = "memcacheds.cache.example.com"
+NAME: Final = f"{names.PLURAL}.{names.GROUP}"
 
 # Longer values are cut in messages.
 _SHOWN_LENGTH = 80

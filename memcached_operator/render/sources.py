@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from memcached_operator.api import names
 from memcached_operator.render.documents import Document, DocumentError, documents
 from memcached_operator.render.rendering import is_memcached
 from operator_runtime.process.logs import escape
@@ -43,7 +44,7 @@ class Sources:
             except DocumentError as error:
                 self.complain(str(error))
         if need_some and not found and self.failed == failed_before:
-            self.complain(f"{', '.join(files)}: contains no Memcached (cache.example.com/v1alpha1)")
+            self.complain(f"{', '.join(files)}: contains no Memcached ({names.API_VERSION})")
 
     def complain(self, sentence: str) -> None:
         self.failed = True

@@ -10,36 +10,36 @@ CONTAINER: Final = names.CONTAINER
 PORT: Final = names.PORT
 PORT_NAME: Final = names.PORT_NAME
 PEERS_PORT: Final = names.PEERS_PORT
-OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
+OWNER_UID_ANNOTATION: Final = f"{names.GROUP}/memcached-uid"
 """Has for which Memcached (its uid) an object was created. By it one that lost its ownerReference is still known as
 owned, and a foreign one never is."""
-RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
+RESTORED_ANNOTATION: Final = f"{names.GROUP}/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
 no owner is adopted."""
-APPLIED_ANNOTATION: Final = "cache.example.com/applied"
+APPLIED_ANNOTATION: Final = f"{names.GROUP}/applied"
 """From which specification an object was made, as far as it depends on it: by it is seen what was taken out again. Of
 a ConfigMap: the digest of its list."""
-TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
+TEMPLATE_ANNOTATION: Final = f"{names.GROUP}/template"
 """Of a pod template: the digest of all in it that only a new pod takes on."""
-MEMORY_ANNOTATION: Final = "cache.example.com/memory"
+MEMORY_ANNOTATION: Final = f"{names.GROUP}/memory"
 """Of a pod template: `spec.memory`, which a running server can be given as well."""
-TRANSPORT_ANNOTATION: Final = "cache.example.com/transport"
+TRANSPORT_ANNOTATION: Final = f"{names.GROUP}/transport"
 """Of a pod template: how the servers are spoken to, where that is not in plain text, without a password and on the port
 of clients."""
-WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
+WARM_ANNOTATION: Final = f"{names.GROUP}/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which
 starts again in its pod does not take on, so of all but the image and what requests a restart."""
-IMAGE_ANNOTATION: Final = "cache.example.com/image"
+IMAGE_ANNOTATION: Final = f"{names.GROUP}/image"
 """Of such a template: the image of its servers. A pod that has another one was given it when it was created, as by a
 webhook that names a mirror."""
-RESTART_ANNOTATION: Final = "cache.example.com/restart"
+RESTART_ANNOTATION: Final = f"{names.GROUP}/restart"
 """Of a Memcached, and of its pod template: requests a restart of each server, whenever its text changes."""
-IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"
+IN_PLACE_ANNOTATION: Final = f"{names.GROUP}/in-place"
 """Of a pod that is being changed in place: to what, since when, and how often its memcached had been started again by
 then."""
-PEERS_ANNOTATION: Final = "cache.example.com/peers"
+PEERS_ANNOTATION: Final = f"{names.GROUP}/peers"
 """Of a pod whose server hands over: from which others it fills itself, as `handover.peers` writes it."""
-OUTDATED_ITEMS_ANNOTATION: Final = "cache.example.com/outdated-items"
+OUTDATED_ITEMS_ANNOTATION: Final = f"{names.GROUP}/outdated-items"
 """Likewise: others may have changed what it has, without its knowledge, so that it is to lose its items."""
 POD_ANNOTATIONS: Final = (IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION)
 """Of pods alone. Of a template that another client wrote one into, each new pod would have it."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from memcached_operator.api import names
 from memcached_operator.api.status import (
     DISCOURAGED,
     Problem,
@@ -37,7 +38,7 @@ _DAY_S: Final = 86_400.0
 _DONE: Final = Result()
 _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
-    "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
+    f"`kubectl apply --server-side -f {names.CRD_FILE}`"
 )
 
 
