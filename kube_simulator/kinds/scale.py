@@ -78,7 +78,7 @@ def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause
             why = f"{path} accessor error: {value:g} is of the type float64, expected int64"
             found.append(causes.invalid(path, 0, why))
         elif value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
-            found.append(causes.invalid(path, value, f"should be a non-negative integer up to {causes.MAX_INT32}"))
+            found.append(causes.invalid(path, value, "should be a non-negative integer"))
     return found
 
 
