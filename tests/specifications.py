@@ -58,6 +58,12 @@ BROKEN: Final = (
         NAMED | {"warmRestart": True},
     ),
     Broken(
+        {"maxItemSize": "511.9Ki"},
+        "spec.maxItemSize",
+        "must be at least 512Ki, or N KiB with -o slab_chunk_max=N in spec.extraArgs",
+        {"maxItemSize": "511.9Ki", "extraArgs": ["-o", "slab_chunk_max=1"]},
+    ),
+    Broken(
         {"maxItemSize": "33Mi"},
         "spec.maxItemSize",
         "must be at most half of spec.memory; lower it or raise the memory",

@@ -71,14 +71,9 @@ def kibibytes(quantity: str | int) -> int:
     return int(value(quantity)) // 2**10
 
 
-def whole_kibibytes(quantity: str | int) -> str:
-    """A quantity of bytes rounded down to whole Ki."""
-    return canonical(f"{kibibytes(quantity)}Ki")
-
-
-def whole_bytes(quantity: str | int) -> int:
-    """A quantity of bytes rounded down to whole ones."""
-    return int(value(quantity))
+def whole_bytes(quantity: str | int) -> str:
+    """A quantity of bytes rounded down to whole ones, as their number."""
+    return str(int(value(quantity)))
 
 
 def _parts(quantity: str | int) -> tuple[Decimal, str, str | None]:

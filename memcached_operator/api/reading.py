@@ -42,12 +42,12 @@ def read_spec(raw: bytes) -> Spec:
             it holds, and the remedy.
     """
     try:
-        spec = read_fields(raw) if raw not in (b"", b"null") else as_memcached_takes_it(Spec())
+        spec = _read(raw) if raw not in (b"", b"null") else Spec()
     except ValidationError as error:
         raise InvalidSpec(_explained(error)) from None
     if broken := complaints(spec):
         raise InvalidSpec(joined_complaints(broken))
-    return spec
+    return as_memcached_takes_it(spec)
 
 
 def read_fields(raw: bytes) -> Spec:
@@ -56,8 +56,12 @@ def read_fields(raw: bytes) -> Spec:
     Raises:
         ValidationError: a field has the wrong type or is out of its limits.
     """
+    return as_memcached_takes_it(_read(raw))
+
+
+def _read(raw: bytes) -> Spec:
     is_deep = raw.count(b"{") + raw.count(b"[") > _LEVELS
-    return as_memcached_takes_it(Spec.model_validate_json(shallow(raw, _LEVELS) if is_deep else raw))
+    return Spec.model_validate_json(shallow(raw, _LEVELS) if is_deep else raw)
 
 
 def _explained(error: ValidationError) -> str:

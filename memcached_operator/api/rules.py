@@ -7,7 +7,7 @@ there. The functions below them have what CEL cannot say, each with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -16,10 +16,10 @@ from memcached_operator.api.complaints import shown
 from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
-from memcached_operator.api.quantities import kibibytes, mebibytes, value, whole_kibibytes
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value, whole_bytes, whole_mebibytes
 from memcached_operator.api.reserved_pod_fields import of_pod_template
 from memcached_operator.api.server_memory import memory_of_server_mib
-from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Spec
+from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Model, Spec
 
 _ONE_POD_MODE: Final = "ReadWriteOncePod"
 # -c is how many files memcached may have open. Measured of 1.6.45 with 1, 2, 4, 8 and 64 threads: with so many it turns
@@ -33,6 +33,9 @@ _PROXY: Final = 16
 _PROXY_OF_A_THREAD: Final = 7
 # Connections to and from another server while they fill themselves from each other; measured with one to three.
 _PEER_OF_A_THREAD: Final = 2
+
+
+M = TypeVar("M", bound=Model)
 
 
 class Rule(NamedTuple):
@@ -54,15 +57,33 @@ class Rule(NamedTuple):
 
 
 def as_memcached_takes_it(spec: Spec) -> Spec:
-    """A specification whose `maxItemSize` is rounded down to a multiple of what memcached divides large items into.
+    """A specification with its sizes rounded down: to whole Mi, Ki or bytes, and `maxItemSize` to a multiple of what
+    memcached divides large items into, and to half of the memory.
 
-    One that is smaller stays, for the complaint.
+    Of one that keeps to the rules. They are about sizes as they were written, which the API server sees, too.
     """
-    item_kib = kibibytes(spec.maxItemSize)
-    taken_kib = item_kib - item_kib % judge_remembered(spec.extraArgs, spec.threads).item_step_kib(item_kib)
-    if taken_kib in (item_kib, 0):
-        return spec
-    return spec.model_copy(update={"maxItemSize": whole_kibibytes(taken_kib * 1024)})
+    memory = whole_mebibytes(spec.memory)
+    scaling, extstore = spec.memoryScaling, spec.extstore
+    return _with(
+        spec,
+        memory=memory,
+        maxItemSize=canonical(f"{_item_kib(spec)}Ki"),
+        memoryScaling=scaling and _with(scaling, max=whole_mebibytes(scaling.max)),
+        extstore=extstore
+        and _with(extstore, size=whole_mebibytes(extstore.size), itemSizeMin=whole_bytes(extstore.itemSizeMin)),
+    )
+
+
+def _with(part: M, **values: object) -> M:
+    """A part of a specification with these values; fields that have them already count as before as left out."""
+    changed = {name: new for name, new in values.items() if getattr(part, name) != new}
+    return part.model_copy(update=changed) if changed else part
+
+
+def _item_kib(spec: Spec) -> int:
+    """KiB of the largest item that memcached takes; of a smaller one than it can divide, that."""
+    kib = min(kibibytes(spec.maxItemSize), mebibytes(spec.memory) * 512)
+    return kib - kib % judge_remembered(spec.extraArgs, spec.threads).item_step_kib(kib) or kib
 
 
 def complaints(spec: Spec) -> list[str]:
@@ -179,8 +200,18 @@ RULES: Final = (
     Rule(
         "maxItemSize",
         "must be at most half of spec.memory; lower it or raise the memory",
-        lambda spec: kibibytes(spec.maxItemSize) <= kibibytes(spec.memory) // 2,
+        lambda spec: 2 * value(spec.maxItemSize) <= value(spec.memory),
         (_malformed("self.maxItemSize", "self.memory"), f"{_ITEM}.add({_ITEM}).compareTo({_MEMORY}) <= 0"),
+    ),
+    Rule(
+        "maxItemSize",
+        f"must be at least {CHUNK_KIB}Ki, or N KiB with -o slab_chunk_max=N in spec.extraArgs",
+        lambda spec: bool(spec.extraArgs) or kibibytes(spec.maxItemSize) >= CHUNK_KIB,
+        (
+            _malformed("self.maxItemSize"),
+            "has(self.extraArgs) && size(self.extraArgs) > 0",
+            f"{_ITEM}.compareTo(quantity('{CHUNK_KIB}Ki')) >= 0",
+        ),
     ),
     Rule(
         "memoryScaling",
@@ -199,7 +230,7 @@ RULES: Final = (
     Rule(
         "memoryScaling.max",
         "must be at least spec.memory",
-        lambda spec: spec.memoryScaling is None or mebibytes(spec.memoryScaling.max) >= mebibytes(spec.memory),
+        lambda spec: spec.memoryScaling is None or value(spec.memoryScaling.max) >= value(spec.memory),
         (
             _NO_SCALING,
             _malformed("self.memoryScaling.max", "self.memory"),
@@ -235,7 +266,7 @@ RULES: Final = (
     Rule(
         "extstore.itemSizeMin",
         "must be less than spec.maxItemSize, as no item would be moved to the disk",
-        lambda spec: spec.extstore is None or spec.extstore.itemSizeMin < kibibytes(spec.maxItemSize) * 1024,
+        lambda spec: spec.extstore is None or value(spec.extstore.itemSizeMin) < value(spec.maxItemSize),
         (
             _NO_EXTSTORE,
             _malformed("self.extstore.itemSizeMin", "self.maxItemSize"),
@@ -299,11 +330,8 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
     """CEL cannot read memcached's arguments, whose letters may be joined and whose names may be cut short."""
     arguments, got = judge_remembered(spec.extraArgs, spec.threads), shown(spec.extraArgs)
     item_kib = kibibytes(spec.maxItemSize)
-    if item_kib < (step_kib := arguments.item_step_kib(item_kib)):
-        chosen = "or N KiB with -o slab_chunk_max=N in" if step_kib == CHUNK_KIB else "by"
-        yield (
-            f"spec.maxItemSize: must be at least {step_kib}Ki, {chosen} spec.extraArgs, got {shown(spec.maxItemSize)}"
-        )
+    if spec.extraArgs and item_kib < (step_kib := arguments.item_step_kib(item_kib)):
+        yield f"spec.maxItemSize: must be at least {step_kib}Ki with spec.extraArgs, got {shown(spec.maxItemSize)}"
     yield from arguments.complaints
     if spec.memoryScaling is not None and not arguments.evicts:
         yield (
@@ -330,10 +358,15 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
 
 
 def _of_extstore(spec: Spec) -> Iterator[str]:
-    """CEL has no powers of two, in which a disk is divided."""
-    extstore, item_kib = spec.extstore, kibibytes(spec.maxItemSize)
+    """CEL has no powers of two, in which a disk is divided, and does not know what an item is rounded to."""
+    extstore, item_kib = spec.extstore, _item_kib(spec)
     if extstore is None:
         return
+    if item_kib * 1024 <= value(extstore.itemSizeMin) < value(spec.maxItemSize):
+        yield (
+            f"spec.extstore.itemSizeMin: must be less than {item_kib}Ki, to which memcached rounds spec.maxItemSize "
+            f"{spec.maxItemSize}; lower it or raise that field, got {shown(extstore.itemSizeMin)}"
+        )
     if mebibytes(extstore.size) < (least := least_volume_mib(item_kib)):
         yield (
             f"spec.extstore.size: must be at least {least}Mi with spec.maxItemSize {spec.maxItemSize}; raise it or "

@@ -6,7 +6,6 @@ of a wrong value follow from it; `rules` has what holds between fields, and `rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
@@ -107,13 +106,14 @@ class _Bounds(NamedTuple):
         length = {"pattern": _BYTES, "maxLength": quantities.LENGTH_MAX}
         return {**_INT_OR_STRING, **length, "x-kubernetes-validations": [rule]}
 
-    def reader(self, rounded: Callable[[str | int], object]) -> BeforeValidator:
-        def read(given: object) -> object:
+    @property
+    def reader(self) -> BeforeValidator:
+        def read(given: object) -> str:
             if isinstance(given, bool) or not isinstance(given, int | str):
                 raise ValueError(self.text)
             if not quantities.value(self.least) <= quantities.value(given) <= quantities.value(self.most):
                 raise ValueError(self.text)
-            return rounded(given)
+            return str(given)
 
         return BeforeValidator(read)
 
@@ -123,7 +123,7 @@ MEMORY_MAX: Final = "10Ti"
 _OF_MEMORY: Final = _Bounds("8Mi", MEMORY_MAX)
 _Memory = Annotated[
     str,
-    _OF_MEMORY.reader(quantities.whole_mebibytes),
+    _OF_MEMORY.reader,
     Field(json_schema_extra=_OF_MEMORY.schema),
     Words(_OF_MEMORY.text),
 ]
@@ -137,7 +137,7 @@ _Retention = Annotated[
 _OF_ITEMS: Final = _Bounds("1Ki", "1Gi")
 _ItemSize = Annotated[
     str,
-    _OF_ITEMS.reader(quantities.whole_kibibytes),
+    _OF_ITEMS.reader,
     Field(json_schema_extra=_OF_ITEMS.schema),
     Words(_OF_ITEMS.text),
 ]
@@ -147,15 +147,15 @@ _Threads = Annotated[int, Field(ge=1, le=64, json_schema_extra=_INT32)]
 _OF_DISKS: Final = _Bounds("10Mi", "100Ti")
 _DiskSize = Annotated[
     str,
-    _OF_DISKS.reader(quantities.whole_mebibytes),
+    _OF_DISKS.reader,
     Field(json_schema_extra=_OF_DISKS.schema),
     Words(_OF_DISKS.text),
 ]
 # Up to the largest item that memcached can have at all.
 _OF_DISK_ITEMS: Final = _Bounds("1", "1Gi")
 _DiskItemSize = Annotated[
-    int,
-    _OF_DISK_ITEMS.reader(quantities.whole_bytes),
+    str,
+    _OF_DISK_ITEMS.reader,
     Field(json_schema_extra=_OF_DISK_ITEMS.schema),
     Words(_OF_DISK_ITEMS.text),
 ]
@@ -473,7 +473,7 @@ class Extstore(Model):
     volume: ExtstoreVolume
     # memcached's own default.
     itemSizeMin: _DiskItemSize = Field(
-        default=512,
+        default="512",
         description="Smallest size of an item that is moved to the disk, a quantity of bytes, such as 512 or 1Ki; "
         "smaller items stay in memory.",
     )

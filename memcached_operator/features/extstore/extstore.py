@@ -41,13 +41,13 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     group = pod.security.get("runAsGroup")
     # A new filesystem is root's. The node's own folder is open to any user.
     security = {} if claim is None or group is None else {"fsGroup": group}
-    moved_from = 0 if pod.only_replaced else extstore.itemSizeMin
+    disk_from = int(extstore.itemSizeMin)
     pod = pod.plus(mounts=(Mount(EXTSTORE, _FOLDER),), volumes=(_volume(claim, extstore.size),))
     return replace(
         pod,
         security=pod.security | security,
-        options=(*_options(extstore, spec.maxItemSize, moved_from), *pod.options),
-        disk_from=extstore.itemSizeMin,
+        options=(*_options(extstore, spec.maxItemSize, 0 if pod.only_replaced else disk_from), *pod.options),
+        disk_from=disk_from,
     )
 
 

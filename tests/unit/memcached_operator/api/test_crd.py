@@ -63,7 +63,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec.rollout.minReadySeconds": 60,
         "spec.rollout.paused": False,
         "spec.memoryScaling.retentionSeconds": 3600,
-        "spec.extstore.itemSizeMin": 512,
+        "spec.extstore.itemSizeMin": "512",
         "spec.extstore.threads": 1,
         "spec.extstore.volume.ephemeral.accessModes": ["ReadWriteOnce"],
         "spec.disruptionBudget.maxUnavailable": 1,

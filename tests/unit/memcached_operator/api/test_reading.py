@@ -43,7 +43,7 @@ FULL = b"""{
   "auth": {"secretName": "cache.passwords"},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
-  "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
+  "extstore": {"size": "100Gi", "itemSizeMin": "1024", "threads": 4,
     "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}},
   "memoryScaling": {"max": "1Gi", "retentionSeconds": 5400},
   "rollout": {"minReadySeconds": 5, "paused": true}, "warmRestart": false
@@ -336,10 +336,10 @@ SIZED = '{"memory": %s, "maxItemSize": %s, "extstore": {"size": %s, "itemSizeMin
 @pytest.mark.parametrize(
     ("given", "read_as"),
     [
-        (('"1G"', '"1M"', '"1T"', '"1.5Ki"'), ("953Mi", "512Ki", "953674Mi", 1536)),
-        (('"1.5Gi"', '"2.7Mi"', '"1e9"', '"600500m"'), ("1536Mi", "2560Ki", "953Mi", 600)),
-        (("1073741824", "1048576", '"1024Gi"', "512"), ("1Gi", "1Mi", "1Ti", 512)),
-        (('"2048Gi"', '"4096Ki"', "300000000", '"0.5Ki"'), ("2Ti", "4Mi", "286Mi", 512)),
+        (('"1G"', '"1M"', '"1T"', '"1.5Ki"'), ("953Mi", "512Ki", "953674Mi", "1536")),
+        (('"1.5Gi"', '"2.7Mi"', '"1e9"', '"600500m"'), ("1536Mi", "2560Ki", "953Mi", "600")),
+        (("1073741824", "1048576", '"1024Gi"', "512"), ("1Gi", "1Mi", "1Ti", "512")),
+        (('"2048Gi"', '"4096Ki"', "300000000", '"0.5Ki"'), ("2Ti", "4Mi", "286Mi", "512")),
     ],
 )
 def test_a_quantity_is_rounded_down_to_what_memcached_takes(

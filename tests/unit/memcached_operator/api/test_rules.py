@@ -121,10 +121,16 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         HANDOVER | {"resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
         [f"spec.resources.limits.memory: must be at least {NEEDED + 63}Mi", "spec.threads 4 and to hand over; raise"],
     ),
-    ({"maxItemSize": "500Ki"}, ["spec.maxItemSize: must be at least 512Ki, or N KiB with -o", 'got "500Ki"']),
+    (
+        {"maxItemSize": "1023Ki", "extstore": DISK | {"itemSizeMin": "600Ki"}},
+        [
+            "spec.extstore.itemSizeMin: must be less than 512Ki, to which memcached rounds spec.maxItemSize 1023Ki; lower",
+            'got "600Ki"',
+        ],
+    ),
     (
         {"maxItemSize": "63Ki", "extraArgs": ["-o", "slab_chunk_max=64"]},
-        ['spec.maxItemSize: must be at least 64Ki, by spec.extraArgs, got "63Ki"'],
+        ['spec.maxItemSize: must be at least 64Ki with spec.extraArgs, got "63Ki"'],
     ),
     ({"threads": 2, "extraArgs": ["-N", "3"]}, ["spec.extraArgs[1]: must set -N to at most 2, the value of"]),
     (
@@ -164,6 +170,7 @@ def test_fields_that_contradict_each_other_are_named_with_the_remedy(spec: dict[
     [
         {"rollout": {"maxSurge": 0}},
         {"maxItemSize": "1536Ki"},
+        {"memory": "1024.9Mi", "maxItemSize": "512.45Mi", "extraArgs": ["-o", "slab_chunk_max=1"]},
         {"maxItemSize": "1Ki", "extraArgs": ["-o", "slab_chunk_max=1"]},
         {"resources": {"limits": {"memory": f"{NEEDED}Mi", "cpu": "1m"}, "requests": {"memory": "1Mi"}}},
         {"resources": {"requests": {"cpu": "1000m"}, "limits": {"cpu": 1}}},
@@ -211,7 +218,7 @@ SPECS = st.fixed_dictionaries(
         "size": st.sampled_from([0, 1, 2, 5, 6]),
         "warmRestart": st.booleans(),
         "memory": st.sampled_from(["64Mi", 2**30, "1Gi", "2G", None]),
-        "maxItemSize": st.sampled_from(["512Ki", "4Mi", "32Mi", "5.12e8"]),
+        "maxItemSize": st.sampled_from(["511Ki", "512Ki", "1023Ki", "4Mi", "32Mi", "5.12e8", "512.4Mi"]),
         "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", 2**30, "9Gi"])}),
         "handover": st.none() | st.just({}),
         "tls": st.none() | st.just({"secretName": "tls"}),
