@@ -54,6 +54,10 @@ def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Differe
         case Mapping(), Mapping():
             for name in {**former, **desired}:
                 yield from unequal(desired.get(name), former.get(name), _below(at, name))
+            # Containers start in their order, and variables are put into those below them.
+            former_order = {name: desired[name] for name in (*former, *desired) if name in desired}
+            if _field(at) in MERGE_KEYS and [*former_order] != [*desired]:
+                yield Difference(at, unkeyed(desired, _field(at)), unkeyed(former_order, _field(at)))
         case _ if desired != former:
             yield Difference(at, unkeyed(desired, _field(at)), unkeyed(former, _field(at)))
 

@@ -22,6 +22,7 @@ DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
 
 DISK: dict[str, Any] = {"size": "1Gi", "volume": {"emptyDir": {}}}
 SIDECAR = {"name": "exporter", "image": "exporter"}
+OTHER = SIDECAR | {"name": "other"}
 
 
 def spec(fields: dict[str, Any]) -> Spec:
@@ -83,6 +84,15 @@ def test_each_field_costs_both_ways(workload: Workload, fields: dict[str, Any], 
         cost = "live" if workload == "StatefulSet" else "rolling"
     for old, new in ((base, base | fields), (base | fields, base)):
         assert costs(old, new) == ({path: cost} if path else {})
+
+
+@pytest.mark.parametrize("of", ["containers", "initContainers"])
+def test_another_order_of_entries_is_a_difference_of_its_own(of: str) -> None:
+    old, new = ({"podTemplate": {"spec": {of: each}}} for each in ([SIDECAR, OTHER], [OTHER, SIDECAR]))
+    assert costs(old, new) == {f"spec.podTemplate.spec.{of}": "rolling"}
+    assert costs(new, old | {"podTemplate": {"spec": {of: [SIDECAR]}}}) == {
+        f"spec.podTemplate.spec.{of}[other]": "rolling"
+    }
 
 
 @pytest.mark.parametrize(
