@@ -211,6 +211,13 @@ def test_whatever_was_there_before_the_same_specification_comes_to_the_same_pods
     assert [[*hooks(given)] for given in hooks_given] == [[], ["exec"], ["httpGet"], ["sleep"]]
     assert template(kubectl, workload)["spec"] == plain
 
+    # A variable is put into those below it.
+    variables = [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]
+    for each in (variables, variables[::-1], variables):
+        given = {"spec": {"containers": [{"name": "memcached", "env": each}, {"name": "other", "image": "a"}]}}
+        assert pods(podTemplate=given)["containers"][0]["env"] == each
+    assert pods() == plain
+
     assert edited("lifecycle", value=None) == plain
     assert edited("readinessProbe", value=mine) == plain
 

@@ -41,6 +41,23 @@ def drift(desired: object, live: object, former: object, at: Steps = ()) -> Iter
             yield Difference(at, unkeyed(desired, _field(at)), unkeyed(live, _field(at)))
 
 
+def misplaced(desired: object, live: object, at: Steps = ()) -> Iterator[Difference]:
+    """Yield the order of each merged list in which the desired entries do not stand as desired, as a patch has it.
+
+    Args:
+        desired, live: `keyed`.
+        at: where they stand.
+    """
+    if not isinstance(desired, Mapping) or not isinstance(live, Mapping):
+        return
+    if key := MERGE_KEYS.get(_field(at)):
+        wanted, held = ([{key: name} for name in each if name in desired] for each in (desired, live))
+        if wanted != held and len(wanted) == len(held):
+            yield Difference((*at[:-1], f"$setElementOrder/{at[-1]}"), wanted, held)
+    for name, value in desired.items():
+        yield from misplaced(value, live.get(name), _below(at, name))
+
+
 def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Difference]:
     """Yield all in which two parts differ, dict by dict and entry by entry.
 

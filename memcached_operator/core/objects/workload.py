@@ -11,7 +11,7 @@ import msgspec
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import applied_spec
-from memcached_operator.core.objects.keyed_differences import drift
+from memcached_operator.core.objects.keyed_differences import drift, misplaced
 from memcached_operator.core.objects.labels import (
     APPLIED_ANNOTATION,
     MEMORY_ANNOTATION,
@@ -129,6 +129,7 @@ def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Diff
     if desired.passed or live.passed:
         found = [each for each in found if each.desired is None]
         found += drift(keyed(wanted), keyed(held), former.body)
+        found += misplaced(keyed(wanted), keyed(held))
     for names in (_applied(kind, "").names, former.names):
         found += no_longer(names, wanted, held)
     return {each.steps: each for each in found}.values()

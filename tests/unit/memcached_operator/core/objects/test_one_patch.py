@@ -67,6 +67,7 @@ SPECS: dict[str, Json] = {
     "a hook of the user's": {"podTemplate": {"spec": {"containers": [hook("exec")]}}},
     "another hook of the user's": {"podTemplate": {"spec": {"containers": [hook("httpGet")]}}},
     "a sidecar": sidecar({"name": "X", "value": "1"}, {"name": "Y", "value": "2"}),
+    "a sidecar with its variables in another order": sidecar({"name": "Y", "value": "2"}, {"name": "X", "value": "1"}),
     "a sidecar with a variable less, and another probe": sidecar({"name": "Y", "value": "3"})
     | {"tls": {"secretName": "tls"}},
     "TLS": {"tls": {"secretName": "tls"}},
@@ -128,6 +129,17 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+def variables(template: Json, like: WorkloadManifest) -> dict[str, list[str]]:
+    """Names of the variables of each container that a manifest has, too, in their order."""
+    containers = {each["name"]: each for each in like.body()["spec"]["template"]["spec"]["containers"]}
+    known = {name: {each["name"] for each in container.get("env", ())} for name, container in containers.items()}
+    return {
+        each["name"]: [var["name"] for var in each.get("env", ()) if var["name"] in known[each["name"]]]
+        for each in template["spec"]["containers"]
+        if each["name"] in known
+    }
+
+
 # What only another client can have written where the specification is kept: rules between fields are broken in it.
 SERVER: Json = {"name": "memcached"}
 CONTRADICTIONS: list[Json] = [
@@ -173,6 +185,7 @@ def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(ki
     after = without_what_is_empty(after)
     assert after["metadata"] == expected["metadata"]
     template, other = after["spec"].pop("template"), expected["spec"].pop("template")
+    assert variables(template, new) == variables(made(new)["spec"]["template"], new)
     assert template["metadata"] == other["metadata"]
     assert in_order(template["spec"]) == in_order(other["spec"])
     assert after["spec"] == expected["spec"]
