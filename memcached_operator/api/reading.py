@@ -92,7 +92,7 @@ def _inside(annotation: Any, step: object) -> Any:
     """The type of a field, of a value or of an entry; None where there is nothing of that name inside."""
     bare = _bare(annotation)
     if _is_model(annotation):
-        return _types(bare).get(str(step)) if step in bare.model_fields else None
+        return _types(bare).get(str(step))
     match get_origin(bare), get_args(bare):
         case (origin, (_, inner)) if origin is dict and inner is not Any:
             return inner
@@ -103,7 +103,8 @@ def _inside(annotation: Any, step: object) -> Any:
 
 @lru_cache  # an object may have many wrong fields
 def _types(model: type[Model]) -> dict[str, Any]:
-    return get_type_hints(model, include_extras=True)
+    types = get_type_hints(model, include_extras=True)
+    return {each.alias or name: types[name] for name, each in model.model_fields.items()}
 
 
 def words(annotation: Any) -> str:

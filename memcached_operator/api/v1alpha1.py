@@ -6,9 +6,9 @@ of a wrong value follow from it; `rules` has what holds between fields, and `rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from memcached_operator.api import quantities
 from memcached_operator.api.names import CONTAINER, PORT_NAME, RESTART_CONTAINER
@@ -252,7 +252,7 @@ class Model(BaseModel):
 
     # Strict: "3", 3.0 and true are not numbers, as they are not for the API server. Unknown fields are ignored: the
     # API server prunes them, and an older operator may meet an object of a newer schema.
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", serialize_by_alias=True)
     example: ClassVar[str] = "{}"
 
     @model_validator(mode="before")
@@ -345,18 +345,16 @@ class PodTemplate(Model):
         return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
 
 
-if TYPE_CHECKING:
-    IngressRule = Model
-else:  # the field's name is a word of Python's
-    _FROM = Field(
+class IngressRule(Model):
+    """Peers that can connect to the servers."""
+
+    example = f'{{"from": [{_PEER}]}}'
+    from_: _Peers = Field(  # `from` is a word of Python's
         default_factory=tuple,
+        alias="from",
         description="Peers that can connect, each a NetworkPolicyPeer: podSelector, namespaceSelector or ipBlock. If "
         "empty or omitted, all can.",
     )
-    IngressRule = create_model(
-        "IngressRule", __base__=Model, __doc__="Peers that can connect to the servers.", **{"from": (_Peers, _FROM)}
-    )
-    IngressRule.example = f'{{"from": [{_PEER}]}}'
 
 
 class NetworkPolicy(Model):

@@ -44,7 +44,7 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
     """
     assert spec.networkPolicy is not None
-    rules = [_rule(canonical_options(getattr(each, "from")), PORT) for each in spec.networkPolicy.ingress]
+    rules = [_rule(canonical_options(each.from_), PORT) for each in spec.networkPolicy.ingress]
     operator = []
     if operator_namespace:
         operator.append(
