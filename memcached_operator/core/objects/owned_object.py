@@ -285,6 +285,7 @@ class Codec(Generic[M]):
         normalize: Callable[[M], M] = lambda live: live,
         compare: Callable[[M, M], Iterable[Difference]] = differences,
         *,
+        shorten: Callable[[M], M] | None = None,
         fixed: tuple[str, ...] = (),
         replace: Literal["Background", "Orphan"] | None = None,
     ) -> None:
@@ -293,11 +294,13 @@ class Codec(Generic[M]):
             type_: of the owned part of such an object.
             normalize: brings a live object's specification to the form in which the desired one is built.
             compare: the differences of a live object from the desired one.
+            shorten: brings a desired object to the form in which it is compared, where it is written in another.
             fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
         self._normalize = normalize
         self._compare = compare
+        self._shorten = shorten
         self._fixed = fixed
         self._replace: Literal["Background", "Orphan"] | None = replace
 
@@ -316,7 +319,7 @@ class Codec(Generic[M]):
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
         """The fields of an owned object that are not as desired."""
-        compared = comparable(desired)
+        compared = comparable(self._shorten(desired) if self._shorten else desired)
         if live.owned == compared:
             return ()
         return tuple(self._compare(self._decode(compared), self.decoded(live)))

@@ -60,13 +60,11 @@ class Pods(NamedTuple):
     Attributes:
         template: as the operator makes it.
         passed: what is passed through to them.
-        scripts: that they run.
         applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
     template: PodTemplateSpec
     passed: tuple[Part, ...]
-    scripts: Scripts
     applied: str
 
 
@@ -82,19 +80,15 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         restart: each server is to start again when this text changes.
     """
     applied = applied_text(spec)
-    annotations, made, passed, scripts = _made(image, user_id, applied, restart)
-    if scripts:
-        made = replace(
-            made,
-            volumes=(*(made.volumes or ())[:-1], Volume(SCRIPTS, configMap=ConfigMapSource(name + suffix(scripts)))),
-        )
-    pods = PodTemplateSpec(ObjectMeta(labels=labels.labels(name), annotations=annotations), made)
-    return Pods(pods, passed, scripts, applied)
+    annotations, pod, made, passed = _made(image, user_id, applied, restart)
+    if pod.scripts:
+        made = replace(made, volumes=(*pod.volumes, _of_scripts(pod.scripts, name)))
+    return Pods(PodTemplateSpec(ObjectMeta(labels=labels.labels(name), annotations=annotations), made), passed, applied)
 
 
 def scripts_of(spec: Spec) -> Scripts:
     """The scripts that the pods of that specification run."""
-    return _made("", None, applied_text(spec), "")[-1]
+    return _made("", None, applied_text(spec), "")[1].scripts
 
 
 class Fingerprint(NamedTuple):
@@ -118,7 +112,7 @@ def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
 def _made(
     image: str, user_id: int | None, applied: str, restart: str
-) -> tuple[dict[str, str], PodSpec, tuple[Part, ...], Scripts]:
+) -> tuple[dict[str, str], Pod, PodSpec, tuple[Part, ...]]:
     spec = spec_of(msgspec.json.decode(applied))
     given = keyed(spec.podTemplate.given())
     if find(given, "spec", "securityContext") is not None:
@@ -147,7 +141,7 @@ def _made(
         annotations[labels.WARM_ANNOTATION] = _digest([annotations[labels.WARM_ANNOTATION], passed])
     if restart:
         annotations[labels.RESTART_ANNOTATION] = restart
-    return annotations, made, passed, pod.scripts
+    return annotations, pod, made, passed
 
 
 def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = False) -> Pod:
@@ -183,11 +177,9 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
 
 
 def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
+    """The specification of a pod, without the Memcached's name, so that most of them share it."""
     mounts = (*pod.mounts, MOUNT) if pod.launcher else pod.mounts
-    # Without the Memcached's name, so that most of them share it.
-    volumes = (
-        (*pod.volumes, Volume(SCRIPTS, configMap=ConfigMapSource(suffix(pod.scripts)))) if pod.scripts else pod.volumes
-    )
+    volumes = (*pod.volumes, _of_scripts(pod.scripts)) if pod.scripts else pod.volumes
     server = replace(pod.server, command=_command(pod, spec), ports=pod.ports, volumeMounts=mounts or None)
     return PodSpec(
         automountServiceAccountToken=False,
@@ -197,6 +189,11 @@ def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
         containers=(server,),
         volumes=volumes or None,
     )
+
+
+@lru_cache
+def _of_scripts(scripts: Scripts, name: str = "") -> Volume:
+    return Volume(SCRIPTS, configMap=ConfigMapSource(name + suffix(scripts)))
 
 
 def _command(pod: Pod, spec: Spec) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -26,9 +26,6 @@ MOUNT: Final = Mount(SCRIPTS, FOLDER, readOnly=True)
 _DIGEST_BYTES: Final = 5
 _SUFFIX: Final = re.compile(f"{SCRIPTS_INFIX}[0-9a-f]{{{2 * _DIGEST_BYTES}}}$")
 
-
-_texts: Final[dict[str, str]] = {}  # by their digests
-
 Scripts = tuple[tuple[str, str], ...]
 """Names of files, each with its text."""
 
@@ -37,17 +34,11 @@ class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
     """A ConfigMap, as far as a Memcached has an opinion about it.
 
     Attributes:
-        data: digests of scripts, some 50 KiB in each; of another one its texts.
         immutable: as scripts are.
     """
 
     data: dict[str, str] | None = None
     immutable: bool | None = None
-
-    def body(self) -> dict[str, Any]:
-        """Convert to the dict that a manifest has, with the scripts themselves."""
-        made = super().body()
-        return made | {"data": {name: _texts.get(text, text) for name, text in (self.data or {}).items()}}
 
 
 @lru_cache
@@ -59,7 +50,7 @@ def script(path: Path) -> str:
 @lru_cache
 def suffix(scripts: Scripts) -> str:
     """The end of the name of the ConfigMap with these, after the Memcached's."""
-    return SCRIPTS_INFIX + _digest(msgspec.json.encode(scripts))
+    return SCRIPTS_INFIX + _digest(msgspec.json.encode(scripts).decode())
 
 
 def suffix_in(name: str) -> str:
@@ -68,26 +59,20 @@ def suffix_in(name: str) -> str:
     return found[0] if found else ""
 
 
+@lru_cache
 def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
     """The ConfigMap with the scripts of a Memcached's pods."""
     meta = metadata(owner, name=owner.name + suffix(scripts))
-    return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=_digests(scripts), immutable=True)
+    return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=dict(scripts), immutable=True)
+
+
+def held(manifest: ConfigMapManifest) -> ConfigMapManifest:
+    """A ConfigMap as the cache holds it, and as it is compared: scripts, some 50 KiB in each, by their digests."""
+    if not _SUFFIX.search(manifest.metadata.name or ""):
+        return manifest
+    return msgspec.structs.replace(manifest, data={name: _digest(text) for name, text in (manifest.data or {}).items()})
 
 
 @lru_cache
-def _digests(scripts: Scripts) -> dict[str, str]:
-    found = {name: _digest(text.encode()) for name, text in scripts}
-    _texts.update((found[name], text) for name, text in scripts)
-    return found
-
-
-def held(live: ConfigMapManifest) -> ConfigMapManifest:
-    """A live ConfigMap as the cache holds it: scripts by their digests."""
-    if not suffix_in(live.metadata.name or ""):
-        return live
-    data = {name: _digest(text.encode()) for name, text in (live.data or {}).items()}
-    return msgspec.structs.replace(live, data=data)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()

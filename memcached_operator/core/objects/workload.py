@@ -61,7 +61,7 @@ def desired_workload(
         restart: each server is to start again when this text changes.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    pods, passed, _, applied = template(owner.name, image, user_id, spec, restart)
+    pods, passed, applied = template(owner.name, image, user_id, spec, restart)
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",

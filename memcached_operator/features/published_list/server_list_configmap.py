@@ -72,7 +72,7 @@ def _data(servers: Sequence[str]) -> dict[str, str]:
 
 CONFIG_MAPS: Final = OwnedKind(
     ("v1", "ConfigMap", "configmaps"),
-    Codec(ConfigMapManifest, held, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
+    Codec(ConfigMapManifest, held, _compare, shorten=held, fixed=(_IMMUTABLE,), replace="Background"),
     lambda owner, _, servers, __: publication(owner, servers),
     field="publish",
     labels=POD_SELECTOR,
