@@ -12,6 +12,8 @@ kubeconfig := env("KUBECONFIG", if path_exists(lab_kubeconfig) == "true" { lab_k
 # The operator's image in deploy and the like: IMG=registry.example.com/memcached-operator:0.1.0 ./dev deploy, or
 # ./dev IMG=... deploy. Empty: the one that manifests/install/ names.
 export IMG := env("IMG", "")
+# The kind's group in manifests, bundle and crd, and of the operator that runs here: GROUP=cache.acme.io ./dev manifests.
+export MEMCACHED_API_GROUP := env("GROUP", "cache.example.com")
 # The bundle's, in bundle-build and bundle-push. Empty: memcached-operator-bundle and the version.
 export BUNDLE_IMG := env("BUNDLE_IMG", "")
 
@@ -139,7 +141,7 @@ undeploy *args:
     #!/usr/bin/env bash
     set -euo pipefail
     # First and in the foreground, as long as there are kind and owners: the garbage collector takes the servers along.
-    if python -m lab kubectl get crd/memcacheds.cache.example.com --ignore-not-found -o name | grep -q .; then
+    if python -m lab kubectl get "crd/memcacheds.$MEMCACHED_API_GROUP" --ignore-not-found -o name | grep -q .; then
         python -m lab kubectl delete memcacheds --all --all-namespaces --cascade=foreground
     fi
     python -m lab kubectl delete --ignore-not-found -f manifests/install/cluster.yaml "$@"

@@ -24,7 +24,7 @@ import yaml
 
 from lab.image import builders
 from lab.image.builders import Builder, ImageError
-from lab.packaging.manifests import IMAGE, INSTALL, MANIFESTS
+from lab.packaging.manifests import IMAGE, INSTALL, MANIFESTS, of_group
 from memcached_operator import __version__
 
 PACKAGE = "memcached-operator"
@@ -296,7 +296,7 @@ def write(files: Mapping[str, str], root: Path) -> None:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(of_group(text))
 
 
 def build(builder: Builder, image: str, root: Path = MANIFESTS.parent, *, more: Sequence[str] = ()) -> None:

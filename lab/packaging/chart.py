@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lab.packaging.manifests import MANIFESTS
+from lab.packaging.manifests import MANIFESTS, of_group
 from memcached_operator.api import names
 
 CHART = MANIFESTS.parent / "charts" / "memcached-operator"
@@ -34,7 +34,7 @@ def write(chart: Path = CHART, manifests: Path = MANIFESTS) -> None:
     """Copy every file anew."""
     for copy, source in COPIES.items():
         (chart / copy).parent.mkdir(exist_ok=True)
-        (chart / copy).write_bytes((manifests / source).read_bytes())
+        (chart / copy).write_text(of_group((manifests / source).read_text()))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from lab import ROOT
 from lab.cache import BuildError
 from lab.programs import kubernetes
 from memcached_operator import __version__
+from memcached_operator.api import names
 
 MANIFESTS = ROOT / "manifests"
 INSTALL = MANIFESTS / "install"
@@ -62,7 +63,12 @@ def kustomize(folder: Path) -> str:
 def install_file(name: str) -> str:
     """The text of an install file, made now."""
     head = "\n".join([*FILES[name], _MADE.format(folder=name)])
-    return f"{head}\n{kustomize(MANIFESTS / name)}"
+    return of_group(f"{head}\n{kustomize(MANIFESTS / name)}")
+
+
+def of_group(text: str) -> str:
+    """A text of manifests/ for the group that `./dev` was given (GROUP=cache.acme.io)."""
+    return text.replace(names.DEFAULT_GROUP, names.GROUP)
 
 
 def with_image(text: str, image: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
-GROUP: Final = "cache.example.com"
+DEFAULT_GROUP: Final = "cache.example.com"
+GROUP: Final = os.environ.get("MEMCACHED_API_GROUP") or DEFAULT_GROUP
+"""Of the kind, and before the slash of labels and annotations. An install of another group tells its operator; see
+`lab.packaging.manifests.of_group`."""
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
 SINGULAR: Final = "memcached"
-CRD_FILE: Final = f"manifests/crd/{GROUP}_{PLURAL}.yaml"
+CRD_FILE: Final = f"manifests/crd/{DEFAULT_GROUP}_{PLURAL}.yaml"
 """In which the checkout has the kind."""
 SHORT_NAMES: Final = ("mcd",)
 CATEGORIES: Final = ("all",)

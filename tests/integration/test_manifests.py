@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import PROJECT
+from tests.operator_process import PROJECT, OperatorProcess
 
 pytestmark = pytest.mark.cluster("kubernetes")  # the simulator serves neither PodDisruptionBudgets nor NetworkPolicies
 
@@ -93,10 +94,45 @@ def test_the_recipes_install_an_image_and_remove_all_and_the_checkout_stays_as_i
     assert {path: path.read_bytes() for path in MANIFESTS.rglob("*.yaml")} == before
 
 
-def recipe(cluster: Cluster, name: str, **variables: str) -> None:
+def test_an_install_of_another_group_has_that_name_throughout(fresh: Cluster, tmp_path: Path) -> None:
+    for name in ("justfile", "lab", "memcached_operator", "operator_runtime", "kube_simulator", "manifests", "charts"):
+        source = PROJECT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    recipe(fresh, "manifests", tmp_path, GROUP="cache.acme.io")
+    kubectl = Kubectl(fresh, NAMESPACE)
+    fresh.kubectl("apply", "--server-side", "-f", str(tmp_path / "manifests" / "install" / "cluster.yaml"))
+    await_established(kubectl, "crd/memcacheds.cache.acme.io")
+    for made in (*(tmp_path / "manifests" / "install").iterdir(), *(tmp_path / "bundle").rglob("*.yaml")):
+        assert "cache.example.com" not in made.read_text(), made
+    deployment = kubectl.get("deployment/memcached-operator")
+    variables = {
+        each["name"]: each.get("value", "") for each in deployment["spec"]["template"]["spec"]["containers"][0]["env"]
+    }
+    operator = OperatorProcess(
+        *("--service-account-dir", str(fresh.service_account_dir(NAMESPACE, "memcached-operator"))),
+        environment={**fresh.in_cluster_environment, **variables, "POD_NAMESPACE": NAMESPACE},
+    )
+    try:
+        operator.ready()
+        own = {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"publish": "ConfigMap", "service": {}}}
+        team = Kubectl(fresh, "default")
+        team.apply({"apiVersion": "cache.acme.io/v1alpha1", "kind": "Memcached", **own})
+        team.wait_field("mcd/shop", ".status.replicas", 1)
+        made = team.get("mcd,deployments,services,configmaps,poddisruptionbudgets", "-l", "memcached_cr=shop")
+        shop = team.get("mcd", "shop")
+    finally:
+        operator.kill()
+    assert "cache.acme.io/applied" in json.dumps(made)
+    assert "cache.example.com" not in json.dumps([made, shop]) + operator.log
+    team("delete", "mcd", "shop")
+    recipe(fresh, "undeploy", tmp_path, GROUP="cache.acme.io")
+    assert left(fresh) == []
+
+
+def recipe(cluster: Cluster, name: str, project: Path = PROJECT, **variables: str) -> None:
     """Run a recipe of the justfile on this cluster."""
     finished = subprocess.run(
-        [Path(sys.executable).with_name("just"), "--justfile", PROJECT / "justfile", name],
+        [Path(sys.executable).with_name("just"), "--justfile", project / "justfile", name],
         env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig_path), **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -9,6 +9,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The kind's group, as the files say that are made with it. */}}
+{{- define "memcached-operator.group" -}}
+{{- (.Files.Get "files/memcached_view.yaml" | fromYaml).rules | first | dig "apiGroups" list | first -}}
+{{- end -}}
+
 {{/* What the pods are selected by. Never changed: a Deployment's selector cannot be. */}}
 {{- define "memcached-operator.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
