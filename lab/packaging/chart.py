@@ -14,10 +14,9 @@ from memcached_operator.api import names
 
 CHART = MANIFESTS.parent / "charts" / "memcached-operator"
 
-_CRD = Path(names.CRD_FILE).name
 COPIES = {
-    f"crds/{_CRD}": f"crd/{_CRD}",
-    # The templates take the rules from these.
+    # The templates take the kind and the rules from these.
+    "files/crd.yaml": f"crd/{Path(names.CRD_FILE).name}",
     "files/role.yaml": "rbac/role.yaml",
     "files/leader_for_life.yaml": "components/leader-for-life/role.yaml",
     "files/memcached_admin.yaml": "tenants/memcached_admin.yaml",

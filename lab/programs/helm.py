@@ -5,13 +5,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lab.cache import BuildError, cache_dir, digest_of, kept
 from lab.programs.go import MODULES, compile_module, required_version
 
-_MODULE = "helm.sh/helm/v3"
-_FOLDER = MODULES / "helm"
+MAJORS = (3, 4)
+"""Releases of Helm that the chart is for; the first is the one that `./dev helm` is."""
 _FILES = ("go.mod", "go.sum")
 _TIMEOUT_S = 120.0
 
@@ -20,12 +21,7 @@ class HelmError(Exception):
     """Helm did not do what was asked; the message carries its words."""
 
 
-def is_built() -> bool:
-    """Report whether it is in the cache."""
-    return _folder().is_dir()
-
-
-def build() -> Path:
+def build(major: int = MAJORS[0]) -> Path:
     """Build it if it is not built yet, and return its path.
 
     Whatever ``helm`` the machine has is left alone: what it prints depends on its version.
@@ -33,13 +29,17 @@ def build() -> Path:
     Raises:
         BuildError: no Go toolchain could be had, or the compiler failed.
     """
-    target = _folder()
+    target = _folder(major)
     version = target.name.split("-")[1]
-    return kept(target, f"Helm {version}, about 2 minutes on 2 cores", _fill) / "helm"
+    return kept(target, f"Helm {version}, about 2 minutes on 2 cores", partial(_fill, major)) / "helm"
 
 
 def helm(
-    *arguments: str, kubeconfig: Path | None = None, home: Path | None = None, check: bool = True
+    *arguments: str,
+    kubeconfig: Path | None = None,
+    home: Path | None = None,
+    check: bool = True,
+    major: int = MAJORS[0],
 ) -> subprocess.CompletedProcess[str]:
     """Run it with nothing of the caller's environment.
 
@@ -54,7 +54,7 @@ def helm(
     with tempfile.TemporaryDirectory(prefix="helm-") as own:
         variables = {"HOME": str(home or own)} | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
         finished = subprocess.run(
-            [build(), *arguments],
+            [build(major), *arguments],
             env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -68,23 +68,26 @@ def helm(
     return finished
 
 
-def _folder() -> Path:
-    files = {name: (_FOLDER / name).read_bytes() for name in _FILES}
-    return cache_dir() / f"helm-{required_version(files['go.mod'].decode(), _MODULE)}-{digest_of(files)}"
+def _module(major: int) -> str:
+    return f"helm.sh/helm/v{major}"
 
 
-def _fill(folder: Path) -> None:
-    go_mod = (_FOLDER / "go.mod").read_text()
+def _folder(major: int) -> Path:
+    files = {name: (MODULES / f"helm{major}" / name).read_bytes() for name in _FILES}
+    return cache_dir() / f"helm-{required_version(files['go.mod'].decode(), _module(major))}-{digest_of(files)}"
+
+
+def _fill(major: int, folder: Path) -> None:
+    module, go_mod = _module(major), (MODULES / f"helm{major}" / "go.mod").read_text()
     # The Kubernetes that `helm template` and `helm lint` take for granted is that of the client, as in Helm's releases.
     _, minor, _ = required_version(go_mod, "k8s.io/client-go").split(".", 2)
-    stamps = {
-        f"{_MODULE}/internal/version.version": required_version(go_mod, _MODULE),
-        f"{_MODULE}/pkg/chartutil.k8sVersionMajor": "1",
-        f"{_MODULE}/pkg/chartutil.k8sVersionMinor": minor,
-        f"{_MODULE}/pkg/lint/rules.k8sVersionMajor": "1",
-        f"{_MODULE}/pkg/lint/rules.k8sVersionMinor": minor,
+    constants = ("pkg/chartutil", "pkg/lint/rules") if major == 3 else ("pkg/chart/common",)
+    stamps = {f"{module}/internal/version.version": required_version(go_mod, module)} | {
+        f"{module}/{package}.k8sVersion{part}": value
+        for package in constants
+        for part, value in (("Major", "1"), ("Minor", minor))
     }
-    compile_module(_FOLDER, folder / "helm", package=f"{_MODULE}/cmd/helm", stamps=stamps)
+    compile_module(MODULES / f"helm{major}", folder / "helm", package=f"{module}/cmd/helm", stamps=stamps)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The chart's life on a cluster: installed, upgraded, uninstalled; and the CRD, which Helm leaves alone after that.
+"""The chart's life on a cluster: installed, upgraded, rolled back, uninstalled, and the kind along with it.
 
 No pod runs: the cluster has no node here, so that nothing is waited for and the permissions are tried by an
 operator that runs beside it, as the account of the release.
@@ -7,6 +7,7 @@ operator that runs beside it, as the account of the release.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ import yaml
 
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
-from lab.programs.helm import HelmError, helm
+from lab.programs.helm import MAJORS, HelmError, helm
 from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import MEMCACHEDS, forget
@@ -48,12 +49,19 @@ def namespace(apart: Cluster) -> str:
     return name
 
 
+@pytest.fixture(params=MAJORS, ids=lambda major: f"helm{major}")
+def major(request: pytest.FixtureRequest) -> int:
+    """The release of Helm."""
+    return int(request.param)
+
+
 @pytest.fixture
-def release(apart: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:
+def release(apart: Cluster, namespace: str, tmp_path: Path, major: int) -> Iterator[Helm]:
     """Helm in a fresh namespace; what it installed there is gone afterwards, and so is the CRD."""
 
     def run(*arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
-        return helm("--namespace", namespace, *arguments, kubeconfig=apart.kubeconfig_path, home=tmp_path, **how)
+        how |= {"kubeconfig": apart.kubeconfig_path, "home": tmp_path, "major": major}
+        return helm("--namespace", namespace, *arguments, **how)
 
     forget(apart)
     yield run
@@ -98,7 +106,6 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
         "upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1"
     ).stdout
     assert f"watches {namespace}." in printed
-    assert "helm show crds" in printed
     assert objects(apart, namespace) == {
         "deployment.apps/memcached-operator",
         "role/memcached-operator",
@@ -117,35 +124,45 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
     )
 
 
-def test_the_crd_is_brought_up_to_date_by_the_command_that_the_upgrade_tells(
+def test_the_kind_goes_along_with_its_release_and_stays_when_that_goes(
     apart: Cluster, release: Helm, tmp_path: Path
 ) -> None:
-    older = yaml.safe_load((MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml").read_text())
+    older = yaml.safe_load((CHART / "files" / "crd.yaml").read_text())
     [version] = older["spec"]["versions"]
     image = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].pop("image")
-    # As Helm installed it with an older chart: by a plain create, whose fields Helm owns.
-    old_chart = tmp_path / "older"
-    _copy(CHART, old_chart)
-    (old_chart / "crds" / "cache.example.com_memcacheds.yaml").write_text(yaml.safe_dump(older))
+    old_chart = shutil.copytree(CHART, tmp_path / "older")
+    (old_chart / "files" / "crd.yaml").write_text(yaml.safe_dump(older, sort_keys=False))
+
+    def shown() -> Any:
+        [served] = get(apart, "crd", MEMCACHEDS)["spec"]["versions"]
+        return served["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].get("image")
+
     release("install", RELEASE, str(old_chart), *SIMPLE)
     await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
-
-    def spec() -> Any:
-        [served] = get(apart, "crd", MEMCACHEDS)["spec"]["versions"]
-        return served["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-
+    kept = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "kept"}}
+    apart.kubectl("apply", "-n", "default", "-f", "-", input=json.dumps(kept))
+    assert shown() is None
     release("upgrade", RELEASE, str(CHART), *SIMPLE)
-    assert "image" not in spec(), "Helm does not touch it"
-    crds = release("show", "crds", str(CHART)).stdout
-    apart.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=crds)
-    assert spec()["image"] == image
+    assert shown() == image
+    release("rollback", RELEASE, "1")
+    assert shown() is None
+    release("uninstall", RELEASE)
+    assert get(apart, "mcd", "kept", "-n", "default")["kind"] == "Memcached"
+    release("install", RELEASE, str(CHART), *SIMPLE)
+    assert shown() == image
+    apart.kubectl("delete", "mcd", "kept", "-n", "default")
 
 
-def _copy(source: Path, target: Path) -> None:
-    for path in source.rglob("*"):
-        if path.is_file():
-            (target / path.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
-            (target / path.relative_to(source)).write_bytes(path.read_bytes())
+def test_a_kind_that_kubectl_made_is_taken_over_when_helm_is_told_to(apart: Cluster, release: Helm, major: int) -> None:
+    apart.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"))
+    await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
+    with pytest.raises(HelmError, match=r"CustomResourceDefinition .*exists and cannot be imported"):
+        release("install", RELEASE, str(CHART), *SIMPLE)
+    # Helm 4 applies on the server's side, where kubectl has the fields.
+    release("install", RELEASE, str(CHART), *SIMPLE, "--take-ownership", *["--force-conflicts"] * (major == 4))
+    metadata = get(apart, "crd", MEMCACHEDS)["metadata"]
+    assert metadata["labels"]["app.kubernetes.io/managed-by"] == "Helm"
+    assert metadata["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
 def test_an_operator_with_the_release_s_account_and_environment_does_its_work_in_another_namespace(

@@ -40,8 +40,8 @@ EVERYTHING = {
 
 
 def template(values: Mapping[str, Any], *, release: str = RELEASE, namespace: str = NAMESPACE) -> list[Object]:
-    """The objects of a release, the CRD included."""
-    command = ["template", release, str(CHART), "--namespace", namespace, "--include-crds"]
+    """The objects of a release."""
+    command = ["template", release, str(CHART), "--namespace", namespace]
     for name, value in values.items():
         command += ["--set-json", f"{name}={json.dumps(value)}"]
     return documents(helm(*command).stdout)
@@ -99,12 +99,14 @@ def normalised(objects: Sequence[Object], namespace: str) -> dict[str, Object]:
 
 
 def without_helm_labels(objects: Sequence[Object]) -> list[Object]:
-    """The chart's objects without what only Helm has; each but the CRD, which is no template, must have it."""
+    """The chart's objects without what only Helm has; each must have it."""
     stripped = copy.deepcopy(list(objects))
     for thing in stripped:
-        if thing["kind"] != "CustomResourceDefinition":
-            labels = thing["metadata"]["labels"]
-            assert {name: labels.pop(name) for name in HELM_LABELS} == HELM_LABELS, thing["metadata"]["name"]
+        labels = thing["metadata"]["labels"]
+        assert {name: labels.pop(name) for name in HELM_LABELS} == HELM_LABELS, thing["metadata"]["name"]
+        if thing["kind"] == "CustomResourceDefinition":
+            assert thing["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+            assert thing["metadata"].pop("labels") == {"app.kubernetes.io/name": RELEASE}
     return stripped
 
 

@@ -187,7 +187,7 @@ log-level: set the value log.level instead
 {{- $taken := include "memcached-operator.taken" . | fromYaml -}}
 {{- $problems := list -}}
 {{- $pods := "leave it out, it is the pod's own" -}}
-{{- $variables := dict "POD_NAME" $pods "POD_NAMESPACE" $pods -}}
+{{- $variables := dict "POD_NAME" $pods "POD_NAMESPACE" $pods "MEMCACHED_API_GROUP" "leave it out, it is that of the kind in the chart" -}}
 {{- $named := dict "watch-namespace" "WATCH_NAMESPACE" "operator-name" "OPERATOR_NAME" "memcached-image" "RELATED_IMAGE_MEMCACHED" -}}
 {{- range $flag, $remedy := $taken -}}
 {{- $_ := set $variables (get $named $flag | default (printf "MEMCACHED_OPERATOR_%s" ($flag | upper | replace "-" "_"))) $remedy -}}
