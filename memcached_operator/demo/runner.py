@@ -8,8 +8,9 @@ import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from memcached_operator.demo.cluster_state import AuditTail, ObservedWrite, Observer, follow
-from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
+from memcached_operator.demo.cluster_state import AuditTail, Observer, follow
+from memcached_operator.demo.clusters import DemoCluster, OperatorProcess, client_of, operator
+from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError, install_crd
 from operator_runtime.client.errors import KubeError
 
@@ -17,43 +18,12 @@ from operator_runtime.client.errors import KubeError
 _SYNC_DEADLINE_S = 60.0
 
 
-class Display:
-    """Display of the demo: a terminal or a file."""
-
-    stays = False
-    """Whether `closes` waits for a signal, so that there must be something to play with until then."""
-
-    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
-        """The API server runs; nothing has happened yet."""
-
-    def begins(self, number: int) -> None:
-        """A step, counted from 0, is being run."""
-
-    def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """Show that the step came true; `seen` may describe it."""
-
-    def failed(self, number: int, why: str) -> None:
-        """Show that the step did not, and the rest is not run."""
-
-    def on_log_line(self, line: LogLine) -> None:
-        """The operator logged a line."""
-
-    def wrote(self, write: ObservedWrite) -> None:
-        """The operator changed something."""
-
-    async def takes_in(self) -> None:
-        """Take in a step that came true, before another; return when it has been seen."""
-
-    async def closes(self, came_true: int) -> None:
-        """Close the view at the end; may stay for as long as it likes, with the cluster still there."""
-
-
-def steps_for(display: Display) -> Sequence[DemoStep]:
+def steps_for(display: Plain) -> Sequence[DemoStep]:
     """Choose the steps for a display."""
     return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
 
-async def run_demo(cluster: DemoCluster, display: Display) -> bool:
+async def run_demo(cluster: DemoCluster, display: Plain) -> bool:
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(cluster.kubeconfig))
         observer = Observer(client)
@@ -82,7 +52,7 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
         return came_true == len(steps)
 
 
-async def run_steps(context: StepContext, display: Display, process: OperatorProcess | None = None) -> int:
+async def run_steps(context: StepContext, display: Plain, process: OperatorProcess | None = None) -> int:
     """Run one step after the other; how many came true before one did not, or before the operator's process ended."""
     steps = steps_for(display)
     for number, step in enumerate(steps):
