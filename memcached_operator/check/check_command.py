@@ -7,8 +7,6 @@ and whether the user who runs it may install what is missing. Nothing is written
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -75,11 +73,7 @@ def run(options: CheckOptions) -> int:
         findings = asyncio.run(check(options))
     except KeyboardInterrupt:
         return INTERRUPTED
-    if options.output == "json":
-        text = findings_json(findings)
-    else:
-        text = as_text(findings, coloured=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-    printed(text)
+    printed(findings_json(findings) if options.output == "json" else as_text(findings))
     return DONE if all_ok(findings) else NOT_OK
 
 

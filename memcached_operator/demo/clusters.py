@@ -115,7 +115,9 @@ class RunningOperator(io.TextIOBase):
         self._in_sync = asyncio.Event()
         self._stop = asyncio.Event()
         self.last_words = ""
-        logs.configure(log_format="json", level="info", own_packages=("memcached_operator",), stream=cast("TextIO", self))
+        logs.configure(
+            log_format="json", level="info", own_packages=("memcached_operator",), stream=cast("TextIO", self)
+        )
         given: dict[str, object] = {"kubeconfig": str(kubeconfig), "shutdown_timeout_s": _DRAIN_S}
         given |= {"health_probe_bind_address": "0", "metrics_bind_address": "0"}  # unused, and the ports may be taken
         given |= {} if real_pods else {"server_stats_interval_s": 0.0}
