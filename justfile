@@ -196,7 +196,7 @@ helm *args:
 # Write docs/settings.md from the settings
 [group('write')]
 settings-docs:
-    python -m memcached_operator settings-reference > docs/settings.md.new
+    python -m lab.packaging.settings_reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
 # Write docs/api.md from the models

@@ -249,12 +249,6 @@ def _api_reference(_flags: Flags) -> int:
     return printed(api_reference())
 
 
-def _settings_reference(_flags: Flags) -> int:
-    from memcached_operator.settings_schema import settings_reference
-
-    return printed(settings_reference())
-
-
 def _listed_commands() -> list[str]:
     return [name for name, command in COMMANDS.items() if command.help]
 
@@ -291,5 +285,4 @@ COMMANDS: dict[str, Command] = {
     "crd": Command("print the CustomResourceDefinition of Memcached", _crd),
     "version": Command("print the version", _version),
     "api-reference": Command("", _api_reference),
-    "settings-reference": Command("", _settings_reference),
 }

@@ -11,7 +11,7 @@ from memcached_operator.api.api_reference import api_reference
 from memcached_operator.api.crd import memcached_crd_yaml
 from memcached_operator.check.check_command import CheckOptions
 from memcached_operator.settings import Settings
-from memcached_operator.settings_schema import SCHEMA, settings_reference
+from memcached_operator.settings_schema import SCHEMA
 
 SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
 
@@ -144,7 +144,6 @@ class TestOtherCommands:
             ("version", f"memcached-operator {__version__}\n"),
             ("--version", f"memcached-operator {__version__}\n"),
             ("crd", memcached_crd_yaml()),
-            ("settings-reference", settings_reference()),
             ("api-reference", api_reference()),
         ],
     )
