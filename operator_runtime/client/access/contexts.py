@@ -17,7 +17,7 @@ from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
-    ClusterCredentials,
+    Credentials,
     NoClusterAccess,
     StaticIdentity,
     basic,
@@ -90,7 +90,7 @@ def context_access(
         server=server,
         namespace=namespace,
         description=chosen.origin,
-        credentials=ClusterCredentials(identity, tls),
+        credentials=Credentials(identity, tls),
         proxy=proxy,
         tls_server_name=_tls_server_name(cluster),
     )
