@@ -35,7 +35,7 @@ class Document:
 
 _TAG: Final = "tag:yaml.org,2002:"
 # A leading 0 is octal, as in C.
-_INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+)\Z")
+_INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0[oO]?[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+)\Z")
 _FLOAT: Final = re.compile(r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan)\Z", re.IGNORECASE)
 # From there on a float is written with an exponent.
 _WRITTEN_WHOLE: Final = 1e21
