@@ -202,17 +202,12 @@ def _identity(
         plugin = _plugin(user, value.exec, cluster, server, environ)
         return CachedIdentity(plugin.name, plugin.fetch, clock=clock, wall_clock=wall_clock, max_age_s=None)
     if value.auth_provider is not None:
-        raise NoClusterAccess(_auth_provider_remedy(user.origin, value.auth_provider.name))
+        name = value.auth_provider.name
+        raise NoClusterAccess(
+            f"{user.origin}: the legacy auth-provider {name!r} is not supported; use an exec plugin, such as"
+            " gke-gcloud-auth-plugin or kubelogin"
+        )
     return StaticIdentity({})
-
-
-def _auth_provider_remedy(origin: str, name: str) -> str:
-    remedy = {
-        "gcp": "install gke-gcloud-auth-plugin and run gcloud container clusters get-credentials again",
-        "azure": "run kubelogin convert-kubeconfig",
-        "oidc": "use an exec plugin for OpenID Connect, such as kubelogin (kubectl oidc-login setup)",
-    }.get(name, "use an exec plugin")
-    return f"{origin}: the legacy auth-provider {name!r} is not supported; {remedy}"
 
 
 def _plugin(

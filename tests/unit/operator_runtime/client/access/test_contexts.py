@@ -184,7 +184,6 @@ def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | N
         ({"token": f"{SECRET} x"}, "token holds white space"),
         ({"as": "admin", "token": SECRET}, "impersonation .* is not supported"),
         ({"auth-provider": {"name": "gcp", "config": {"access-token": SECRET}}}, "gke-gcloud-auth-plugin"),
-        ({"auth-provider": {"name": "oidc", "config": {"id-token": SECRET}}}, "kubectl oidc-login setup"),
         ({"auth-provider": {"name": "own"}}, "use an exec plugin"),
         ({"exec": {"command": "aws"}}, "apiVersion must be one of client.authentication.k8s.io/v1, "),
         (
