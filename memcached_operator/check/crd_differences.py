@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from memcached_operator.api import names
-from memcached_operator.api.names import API_VERSION, GROUP, VERSION
+from memcached_operator.api.names import API_VERSION, VERSION
 from memcached_operator.check.findings import Finding, Verdict
 from memcached_operator.check.installing import definition_command
 
@@ -80,7 +80,7 @@ def value_differences(live: object, expected: object, path: str) -> Iterator[str
         if _EITHER.items() <= live.items():
             live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
         for key in sorted(live.keys() | expected.keys()):
-            yield from value_differences(live.get(key), expected.get(key), f"{path}.{key}")
+            yield from value_differences(live.get(key), expected.get(key), f"{path}.{key}".removeprefix("."))
         return
     if (live_items := _by_name(live)) and (expected_items := _by_name(expected)):
         yield from value_differences(live_items, expected_items, path)
@@ -113,7 +113,7 @@ def published_differences(document: Json, expected: Json) -> Iterator[str] | Non
                 {part: each["properties"].get(part) for part in ("spec", "status")}
                 for each in ({"properties": {}, **schema}, desired)
             )
-            return value_differences(live, own, GROUP)
+            return value_differences(live, own, "")
     return None
 
 
