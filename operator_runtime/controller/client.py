@@ -201,7 +201,16 @@ class Client:
         """
         key, uid = identity_of(which)
         patch = patch_body(kind.resource, key, body, uid)
-        return await self._merge(kind, patch, subresource, strict=strict, strategic=True)
+        answer = await self._api.strategic_merge_patch(
+            kind.resource,
+            patch.namespace,
+            patch.name,
+            patch.content,
+            field_manager=self.field_manager,
+            subresource=subresource,
+            strict=strict,
+        )
+        return self._wrote(kind, answer, updated=True)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -305,11 +314,8 @@ class Client:
             return
         self.outdated(kind, pod)
 
-    async def _merge(
-        self, kind: Kind[R], body: Body, subresource: str | None, *, strict: bool = False, strategic: bool = False
-    ) -> R:
-        send = self._api.strategic_merge_patch if strategic else self._api.merge_patch
-        answer = await send(
+    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None, *, strict: bool = False) -> R:
+        answer = await self._api.merge_patch(
             kind.resource,
             body.namespace,
             body.name,
