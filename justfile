@@ -198,13 +198,13 @@ helm *args:
 # Write docs/settings.md from the settings
 [group('write')]
 settings-docs:
-    python -m memcached_operator settings-reference > docs/settings.md.new
+    python -m lab.packaging.settings_reference > docs/settings.md.new
     mv docs/settings.md.new docs/settings.md
 
 # Write docs/api.md from the models
 [group('write')]
 api-docs:
-    python -m memcached_operator api-reference > docs/api.md.new
+    python -c 'from memcached_operator.api import api_reference as page; print(page.api_reference(), end="")' > docs/api.md.new
     mv docs/api.md.new docs/api.md
 
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command that a word on the command line runs. One without help is not listed."""
+    """Command that a word on the command line runs."""
 
     help: str
     run: Callable[[Flags], int]
@@ -56,7 +56,7 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
         return "version", arguments[1:]
     if not first or first.startswith("-"):
         return "run", arguments
-    raise UsageError(f"unknown command {first!r}{did_you_mean(first, _listed_commands())}")
+    raise UsageError(f"unknown command {first!r}{did_you_mean(first, COMMANDS)}")
 
 
 def parser_of(name: str) -> Parser:
@@ -87,8 +87,8 @@ def _add_run_flags(parser: Parser) -> None:
     from memcached_operator.settings_schema import SCHEMA
     from operator_runtime.process.command import VARIABLES_IN_WORDS
 
-    width = max(map(len, _listed_commands()))
-    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
     parser.usage = f"{PROGRAM.name} [run] [flags]\n       {PROGRAM.name} COMMAND"
     parser.description = f"{PROGRAM.description}\n{VARIABLES_IN_WORDS}\n\ncommands:\n{commands}"
     add_settings(parser, SCHEMA.options)
@@ -243,22 +243,6 @@ def _version(_flags: Flags) -> int:
     return printed(f"{PROGRAM.name} {PROGRAM.version}\n")
 
 
-def _api_reference(_flags: Flags) -> int:
-    from memcached_operator.api.api_reference import api_reference
-
-    return printed(api_reference())
-
-
-def _settings_reference(_flags: Flags) -> int:
-    from memcached_operator.settings_schema import settings_reference
-
-    return printed(settings_reference())
-
-
-def _listed_commands() -> list[str]:
-    return [name for name, command in COMMANDS.items() if command.help]
-
-
 COMMANDS: dict[str, Command] = {
     "run": Command("run the operator; the default command", _run, _add_run_flags),
     "demo": Command(
@@ -290,6 +274,4 @@ COMMANDS: dict[str, Command] = {
     ),
     "crd": Command("print the CustomResourceDefinition of Memcached", _crd),
     "version": Command("print the version", _version),
-    "api-reference": Command("", _api_reference),
-    "settings-reference": Command("", _settings_reference),
 }

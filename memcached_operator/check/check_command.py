@@ -7,8 +7,6 @@ and whether the user who runs it may install what is missing. Nothing is written
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -45,8 +43,9 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.resources import Resource
 from operator_runtime.election.elections import ElectionError, lock_of
 from operator_runtime.from_settings import cluster_access, election_config, watched_namespaces
+from operator_runtime.process.flags import DONE, INTERRUPTED, printed
 
-DONE, NOT_OK, INTERRUPTED = 0, 1, 130
+NOT_OK: Final = 1
 
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
@@ -74,15 +73,7 @@ def run(options: CheckOptions) -> int:
         findings = asyncio.run(check(options))
     except KeyboardInterrupt:
         return INTERRUPTED
-    if options.output == "json":
-        text = findings_json(findings)
-    else:
-        text = as_text(findings, coloured=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # its reader has left; what stays in the buffer would fail again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    printed(findings_json(findings) if options.output == "json" else as_text(findings))
     return DONE if all_ok(findings) else NOT_OK
 
 

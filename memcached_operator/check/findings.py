@@ -43,8 +43,6 @@ class Finding:
     missing: Mapping[str, object] | None = None
 
 
-# SGR codes of the colours that terminals have for good, bad and doubtful.
-_COLOURS = {Verdict.OK: "32", Verdict.MISSING: "31", Verdict.WRONG: "31", Verdict.UNKNOWN: "33"}
 _VERDICT_WIDTH = max(map(len, Verdict))
 _CHECK_WIDTH = len("permission")
 _INDENT = " " * (_VERDICT_WIDTH + _CHECK_WIDTH + 4)
@@ -55,13 +53,11 @@ def all_ok(findings: Sequence[Finding]) -> bool:
     return all(finding.verdict is Verdict.OK for finding in findings)
 
 
-def as_text(findings: Sequence[Finding], *, coloured: bool = False) -> str:
+def as_text(findings: Sequence[Finding]) -> str:
     """A line for each check, what to do about it below it, and a sum."""
     lines: list[str] = []
     for finding in findings:
         verdict = f"{finding.verdict:<{_VERDICT_WIDTH}}"
-        if coloured:
-            verdict = f"\x1b[{_COLOURS[finding.verdict]}m{verdict}\x1b[0m"
         lines.append(f"{verdict}  {finding.check:<{_CHECK_WIDTH}}  {escape(finding.text)}")
         lines += [f"{_INDENT}- {escape(detail)}" for detail in finding.details]
         if finding.remedy:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
 from memcached_operator.demo.cluster_state import ClusterState
+from memcached_operator.servers.server_connection import Endpoint, Failure, exchange
 
 PORT = 11211
 _DEADLINE_S = 5.0
@@ -79,13 +79,10 @@ async def _is_there(address: str, key: str, value: bytes) -> bool:
 
 
 async def _answer(address: str, line: bytes, ends: bytes) -> bytes:
-    try:
-        async with asyncio.timeout(_DEADLINE_S):
-            reader, writer = await asyncio.open_connection(address, PORT)
-            try:
-                writer.write(line)
-                return await reader.readuntil(ends)
-            finally:
-                writer.close()
-    except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-        raise NoAnswerError(f"{address}:{PORT} does not answer: {error!r}") from error
+    def whole(received: bytes) -> bytes | None:
+        return received if received.endswith(ends) else None
+
+    answer, _ = await exchange(Endpoint(address, port=PORT), line, whole, _DEADLINE_S)
+    if isinstance(answer, Failure):
+        raise NoAnswerError(f"{address}:{PORT} does not answer: {answer.why}")
+    return answer

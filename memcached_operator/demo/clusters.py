@@ -1,34 +1,29 @@
-"""Clusters for the demo: an API server with pods that become ready, and the operator as a process of its own."""
+"""Clusters for the demo: an API server with pods that become ready, and the operator beside them."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO, cast
 
+from memcached_operator.about import PROGRAM
+from memcached_operator.operator import set_up
+from memcached_operator.settings_schema import SCHEMA
+from operator_runtime import serve
 from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
+from operator_runtime.process import logs
 
 _USER_AGENT = "memcached-operator-demo/1"
 READY_AFTER_S = 0.4
 # The operator drains its workers within seconds where the API server answers.
-_END_DEADLINE_S = 15.0
-# Becomes its arguments after the first, a program that the kernel kills when this process has died, be it by SIGKILL;
-# Linux alone can do that. The parent may be gone before the request to the kernel: hence the check afterwards. 1 is
-# PR_SET_PDEATHSIG.
-_LAUNCHER = """
-import ctypes, os, signal, sys
-parent, *command = sys.argv[1:]
-if sys.platform.startswith("linux"):
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() == int(parent):
-    os.execv(command[0], command)
-"""
+_DRAIN_S, _END_DEADLINE_S = 5.0, 15.0
 
 
 class NoClusterError(Exception):
@@ -105,88 +100,62 @@ class LogLine:
     text: str
 
 
-class OperatorProcess:
-    """`python -m memcached_operator run`, with its log read line by line."""
+class RunningOperator(io.TextIOBase):
+    """The operator beside the demo, and the stream that its log goes to, a line of JSON each."""
 
-    def __init__(self, process: asyncio.subprocess.Process, on_log_line: Callable[[LogLine], None]) -> None:
-        self._process = process
+    def __init__(self, kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool) -> None:
+        """
+        Args:
+            kubeconfig: of the API server.
+            on_log_line: called with each line of the log.
+            real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are
+                others'.
+        """
         self._on_log_line = on_log_line
         self._in_sync = asyncio.Event()
+        self._stop = asyncio.Event()
         self.last_words = ""
-        self.ended = asyncio.create_task(self._read())
-        """Done when it has ended and its log is read; its exit code."""
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        logs.configure(
+            log_format="json", level="info", own_packages=("memcached_operator",), stream=cast("TextIO", self)
+        )
+        given: dict[str, object] = {"kubeconfig": str(kubeconfig), "shutdown_timeout_s": _DRAIN_S}
+        given |= {"health_probe_bind_address": "0", "metrics_bind_address": "0"}  # unused, and the ports may be taken
+        given |= {} if real_pods else {"server_stats_interval_s": 0.0}
+        # What variables set is for another cluster.
+        settings = SCHEMA.load(given, environ={})
+        self.ended = asyncio.create_task(serve(settings, PROGRAM, set_up, stop=self._stop))
+        """Done when it has ended."""
 
     async def in_sync(self, deadline_s: float) -> bool:
+        """Wait until its caches are in sync, and report whether they are."""
         synced = asyncio.create_task(self._in_sync.wait())
         await asyncio.wait((synced, self.ended), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
         synced.cancel()
         return self._in_sync.is_set()
 
-    async def stop(self) -> int:
-        """End it as Kubernetes does; its exit code."""
-        if self._process.returncode is None:
-            self._process.terminate()
-        try:
-            async with asyncio.timeout(_END_DEADLINE_S):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-        return await self.ended
+    async def stop(self) -> None:
+        """End it as Kubernetes does."""
+        self._stop.set()
+        await asyncio.wait((self.ended,), timeout=_END_DEADLINE_S)
+        self.ended.cancel()
+        await asyncio.wait((self.ended,))
 
-    async def _read(self) -> int:
-        assert self._process.stdout is not None
-        async for line in self._process.stdout:
-            self._on_log_line(self._parsed(line.decode(errors="replace").rstrip()))
-        return await self._process.wait()
-
-    def _parsed(self, line: str) -> LogLine:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            self.last_words = line
-            return LogLine("error", line)
-        if "caches are in sync" in record.get("message", ""):
+    def write(self, line: str, /) -> int:
+        record = json.loads(line)
+        if "caches are in sync" in record["message"]:
             self._in_sync.set()
         about = f"{record['name']}: " if "name" in record else ""
-        self.last_words = about + record.get("message", line)
-        return LogLine(record.get("level", "info").lower(), self.last_words)
-
-
-def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an operator with default settings: what is set for another cluster does not count here."""
-    from memcached_operator.settings_schema import SCHEMA
-
-    settings = {option.variable for option in SCHEMA.options}
-    return {name: value for name, value in environ.items() if name not in settings}
+        self.last_words = about + record["message"]
+        self._on_log_line(LogLine(record["level"], self.last_words))
+        return len(line)
 
 
 @asynccontextmanager
 async def operator(
     kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool
-) -> AsyncIterator[OperatorProcess]:
-    """The operator, until the block ends or this process does; `on_log_line` is called with each line of its log.
-
-    Args:
-        real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are others'.
-    """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-I", "-S", "-c", _LAUNCHER, str(os.getpid())),
-        *(sys.executable, "-m", "memcached_operator"),
-        *("run", "--kubeconfig", str(kubeconfig), "--log-format", "json"),
-        *("--health-probe-bind-address=0", "--metrics-bind-address=0"),  # unused, and the ports may be taken
-        *(() if real_pods else ("--server-stats-interval-s=0",)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=_without_settings(os.environ),
-        start_new_session=True,  # a Ctrl-C is the demo's: it ends the operator once its own output is complete
-    )
-    running = OperatorProcess(process, on_log_line)
+) -> AsyncIterator[RunningOperator]:
+    """The operator, until the block ends; see `RunningOperator`."""
+    running = RunningOperator(kubeconfig, on_log_line, real_pods=real_pods)
     try:
         yield running
     finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memcached_operator.demo.clusters import DemoCluster, NoClusterError, simulated
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.runner import Display, run_demo
+from memcached_operator.demo.runner import run_demo
 from memcached_operator.demo.script import STEPS
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -97,6 +97,6 @@ async def _show_in_terminal(cluster: AbstractAsyncContextManager[DemoCluster], o
         return await _show(cluster, view)
 
 
-async def _show(cluster: AbstractAsyncContextManager[DemoCluster], display: Display) -> int:
+async def _show(cluster: AbstractAsyncContextManager[DemoCluster], display: Plain) -> int:
     async with cluster as there:
         return DONE if await run_demo(there, display) else FAILED

@@ -7,12 +7,14 @@ from typing import TextIO
 
 from memcached_operator.demo.cluster_state import ObservedWrite, Observer
 from memcached_operator.demo.clusters import DemoCluster, LogLine
-from memcached_operator.demo.runner import Display
 from memcached_operator.demo.script import DemoStep
 
 
-class Plain(Display):
+class Plain:
     """A display of a line for each step, and of how many came true in the last one."""
+
+    stays = False
+    """Whether `closes` waits for a signal, so that there must be something to play with until then."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -24,6 +26,9 @@ class Plain(Display):
         self._print(f"{cluster.what}, at {cluster.server}")
         self._print(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
         self._print(f"pods are {cluster.pods}")
+
+    def begins(self, number: int) -> None:
+        """A step, counted from 0, is being run."""
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         step = self._steps[number]
@@ -39,6 +44,9 @@ class Plain(Display):
 
     def wrote(self, write: ObservedWrite) -> None:
         self._writes += 1
+
+    async def takes_in(self) -> None:
+        """Take in a step that came true, before another; return when it has been seen."""
 
     async def closes(self, came_true: int) -> None:
         self._print(f"{self._writes} writes by the operator")

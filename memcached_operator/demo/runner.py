@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from memcached_operator.demo.cluster_state import AuditTail, ObservedWrite, Observer, follow
-from memcached_operator.demo.clusters import DemoCluster, LogLine, OperatorProcess, client_of, operator
+from memcached_operator.demo.cluster_state import AuditTail, Observer, follow
+from memcached_operator.demo.clusters import DemoCluster, RunningOperator, client_of, operator
+from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError, install_crd
 from operator_runtime.client.errors import KubeError
 
@@ -17,43 +17,12 @@ from operator_runtime.client.errors import KubeError
 _SYNC_DEADLINE_S = 60.0
 
 
-class Display:
-    """Display of the demo: a terminal or a file."""
-
-    stays = False
-    """Whether `closes` waits for a signal, so that there must be something to play with until then."""
-
-    def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
-        """The API server runs; nothing has happened yet."""
-
-    def begins(self, number: int) -> None:
-        """A step, counted from 0, is being run."""
-
-    def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """Show that the step came true; `seen` may describe it."""
-
-    def failed(self, number: int, why: str) -> None:
-        """Show that the step did not, and the rest is not run."""
-
-    def on_log_line(self, line: LogLine) -> None:
-        """The operator logged a line."""
-
-    def wrote(self, write: ObservedWrite) -> None:
-        """The operator changed something."""
-
-    async def takes_in(self) -> None:
-        """Take in a step that came true, before another; return when it has been seen."""
-
-    async def closes(self, came_true: int) -> None:
-        """Close the view at the end; may stay for as long as it likes, with the cluster still there."""
-
-
-def steps_for(display: Display) -> Sequence[DemoStep]:
+def steps_for(display: Plain) -> Sequence[DemoStep]:
     """Choose the steps for a display."""
     return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
 
-async def run_demo(cluster: DemoCluster, display: Display) -> bool:
+async def run_demo(cluster: DemoCluster, display: Plain) -> bool:
     async with AsyncExitStack() as ends:
         client = await ends.enter_async_context(client_of(cluster.kubeconfig))
         observer = Observer(client)
@@ -66,15 +35,15 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
             await cluster.kind_installed()
             tail = AuditTail(cluster.audit_log)
             in_background(ends, follow(tail, display.wrote))
-            process = await ends.enter_async_context(
+            running = await ends.enter_async_context(
                 operator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
             )
-            if not await process.in_sync(_SYNC_DEADLINE_S):
-                raise StepFailedError(f"the operator did not start; its last log lines: {process.last_words}")
+            if not await running.in_sync(_SYNC_DEADLINE_S):
+                raise StepFailedError(f"the operator did not start; its last log line: {running.last_words}")
         except (StepFailedError, KubeError) as error:
             display.failed(0, str(error))
         else:
-            came_true = await run_steps(StepContext(client, observer, cluster), display, process)
+            came_true = await run_steps(StepContext(client, observer, cluster), display, running)
             for write in tail.writes():  # those of the last moment
                 display.wrote(write)
         observer.rest()
@@ -82,14 +51,14 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
         return came_true == len(steps)
 
 
-async def run_steps(context: StepContext, display: Display, process: OperatorProcess | None = None) -> int:
-    """Run one step after the other; how many came true before one did not, or before the operator's process ended."""
+async def run_steps(context: StepContext, display: Plain, running: RunningOperator | None = None) -> int:
+    """Run one step after the other; how many came true before one did not, or before the operator ended."""
     steps = steps_for(display)
     for number, step in enumerate(steps):
         display.begins(number)
         started = time.monotonic()
         try:
-            seen = await _run_step(step, context, process)
+            seen = await _run_step(step, context, running)
         except (StepFailedError, KubeError) as error:
             display.failed(number, str(error))
             return number
@@ -99,7 +68,7 @@ async def run_steps(context: StepContext, display: Display, process: OperatorPro
     return len(steps)
 
 
-async def _run_step(step: DemoStep, context: StepContext, process: OperatorProcess | None) -> str:
+async def _run_step(step: DemoStep, context: StepContext, running: RunningOperator | None) -> str:
     """Run a step and return what it saw.
 
     Raises:
@@ -108,23 +77,17 @@ async def _run_step(step: DemoStep, context: StepContext, process: OperatorProce
     """
     running_step = asyncio.ensure_future(step.run(context))
     awaited: set[asyncio.Future[str] | asyncio.Future[int]] = {running_step}
-    if process is not None:
-        awaited.add(process.ended)
+    if running is not None:
+        awaited.add(running.ended)
     try:
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-        if process is not None and not running_step.done():
-            code = process.ended.result()
-            raise StepFailedError(
-                f"the operator ended with {_in_words(code)}; its last log lines: {process.last_words}"
-            )
+        if running is not None and not running_step.done():
+            why = running.ended.exception() or "without an error"
+            raise StepFailedError(f"the operator ended ({why}); its last log line: {running.last_words}")
         return running_step.result()
     finally:
         running_step.cancel()
         await asyncio.gather(running_step, return_exceptions=True)
-
-
-def _in_words(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
 
 def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

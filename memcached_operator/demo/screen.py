@@ -6,7 +6,7 @@ little room, fewer lines are shown: those that are newest, or under way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,13 +20,9 @@ from rich.text import Text
 from memcached_operator.demo.cluster_state import ClusterState, Json, event_time, ready, terminating
 from memcached_operator.demo.clusters import DemoCluster
 
-# Of a terminal, from which on panels stand side by side: the left ones as wide as a pod's line, the right ones as a
-# condition's.
+# Of a terminal, from which on panels stand side by side, the left ones as wide as a pod's line.
+_SIDE_BY_SIDE = (120, 40)
 _LEFT_WIDTH = 62
-_SIDE_BY_SIDE = (_LEFT_WIDTH + 58, 40)
-# Of that width the left panels have this part where it is more.
-_LEFT_RATIO = 7 / 15
-_PANEL_FRAME = 2
 # Rows of those panels whose content has a size of its own, with their frames: two Memcacheds, and what becomes of a
 # Deployment of 4 that is made again.
 _RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 13, 11
@@ -60,13 +56,10 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, options.height or console.height
-        header = _lines_of(self._header(), console, options)
-        yield from _joined(header)
-        room = options.update(height=max(1, height - len(header)))
-        if width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1]:
-            yield from console.render(self._panels(width), room)
-        else:
-            yield from _joined(self._column(console, room))
+        header, layout = self._header(), Layout()
+        body = self._panels() if width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1] else self._column()
+        layout.split_column(Layout(header, size=len(_lines_of(header, console, options))), body)
+        yield from console.render(layout, options.update(height=height))
 
     def _header(self) -> RenderableType:
         server = f"{self.cluster.what}, at {self.cluster.server}"
@@ -76,53 +69,42 @@ class Screen:
         closing = [Text(self.closing, style="bold green")] if self.closing else []
         return Group(Text(server), Text(pods), take_part, *closing)
 
-    def _panels(self, width: int) -> Layout:
-        left = max(_LEFT_WIDTH, int(width * _LEFT_RATIO))
-        inner = width - left - _PANEL_FRAME
-        layout = Layout()
-        layout.split_row(Layout(name="left", size=left), Layout(name="right"))
-        layout["left"].split_column(
+    def _panels(self) -> Layout:
+        layout, left, right = Layout(), Layout(size=_LEFT_WIDTH), Layout()
+        layout.split_row(left, right)
+        left.split_column(
             Layout(_panel("script", _Script(self.steps))), Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS)
         )
         resources = Group(_memcacheds(self.state), Text(), _workloads(self.state))
-        layout["right"].split_column(
+        right.split_column(
             Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
-            Layout(_panel("conditions", _conditions(self.state, inner)), size=_CONDITIONS_ROWS),
+            Layout(_panel("conditions", _conditions(self.state)), size=_CONDITIONS_ROWS),
             Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
             Layout(_panel("writes by the operator", _Newest(self.writes)), ratio=2),
             Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
         )
         return layout
 
-    def _column(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-        """The script, the objects, and the last messages; of each as much as there is room for."""
-        rows = options.height or 1
-        below = [
-            *_lines_of(_memcacheds_in_short(self.state), console, options),
-            *_lines_of(_pods(self.state), console, options),
-        ]
-        news = [
-            *(Text.assemble(("operator write ", "dim"), each) for each in self.writes[-1:]),
-            *(Text.assemble(("event ", "dim"), each) for each in _events(self.state)[-1:]),
-        ]
-        text = _lines_of(_Newest(news), console, options)
-        script = _Script(self.steps, max(1, rows - len(below) - len(text)))
-        lines = [*_lines_of(script, console, options), *below]
-        return [*lines, *_lines_of(_Newest(news, rows - len(lines)), console, options)][:rows]
+    def _column(self) -> Layout:
+        """The script and the objects; of the script as much as there is room for."""
+        layout = Layout()
+        memcacheds, pods = _memcacheds(self.state), _pods(self.state)
+        layout.split_column(
+            Layout(_Script(self.steps)),
+            Layout(memcacheds, size=1 + memcacheds.row_count),
+            Layout(pods, size=1 + pods.row_count),
+        )
+        return layout
 
 
 class _Script:
     """The steps: all about each where there is room, else less of those that are over."""
 
-    def __init__(self, steps: Sequence[StepText], rows: int | None = None) -> None:
-        """
-        Args:
-            rows: how many it may take; None for the height of the console.
-        """
-        self._steps, self._rows = steps, rows
+    def __init__(self, steps: Sequence[StepText]) -> None:
+        self._steps = steps
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        texts, rows = [each.text for each in self._steps], self._rows or options.height
+        texts, rows = [each.text for each in self._steps], options.height
         for number, step in enumerate(self._steps):
             if rows is None or len(_lines_of(Group(*texts), console, options)) <= rows:
                 break
@@ -132,23 +114,13 @@ class _Script:
 
 
 class _Newest:
-    """Lines of which the newest comes first, and as many others as are whole."""
+    """Lines of which the newest comes first."""
 
-    def __init__(self, lines: Sequence[Text], rows: int | None = None) -> None:
-        """
-        Args:
-            rows: how many it may take; None for the height of the console.
-        """
-        self._lines, self._rows = lines, rows
+    def __init__(self, lines: Sequence[Text]) -> None:
+        self._lines = lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = options.height if self._rows is None else self._rows
-        for number, line in enumerate(reversed(self._lines)):
-            if rows is not None:
-                rows -= len(_lines_of(line, console, options))
-                if rows < 0 and number:
-                    return
-            yield line
+        yield from reversed(self._lines)
 
 
 def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
@@ -156,25 +128,11 @@ def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions
     return console.render_lines(content, options.update(height=None))
 
 
-def _joined(lines: Sequence[Sequence[Segment]]) -> Iterator[Segment]:
-    for line in lines:
-        yield from line
-        yield Segment.line()
-
-
 def _panel(title: str, content: RenderableType) -> Panel:
     return Panel(content, title=title, title_align="left", border_style="dim", padding=0)
 
 
 def _memcacheds(state: ClusterState) -> Table:
-    table = _table("MEMCACHED", "SIZE", "READY", "SERVERS")
-    for name, found in state.memcacheds.items():
-        listed = len(state.servers(name))
-        table.add_row(_name(found), *_size_and_ready(found), f"{listed} listed" if listed else "")
-    return table
-
-
-def _memcacheds_in_short(state: ClusterState) -> Table:
     """Build the table of Memcacheds with the one condition that matters most."""
     table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
     for name, found in state.memcacheds.items():
@@ -183,12 +141,9 @@ def _memcacheds_in_short(state: ClusterState) -> Table:
         )
         condition = next((each for each in (degraded, progressing) if each.get("status") == "True"), all_ready)
         text = f"{condition['type']}={condition['status']} {condition['reason']}" if condition else ""
-        table.add_row(_name(found), *_size_and_ready(found), Text(text, style=_style(condition) if condition else ""))
+        size, ready = found["spec"]["size"], found.get("status", {}).get("readyReplicas", "")
+        table.add_row(_name(found), str(size), str(ready), Text(text, style=_style(condition) if condition else ""))
     return table
-
-
-def _size_and_ready(memcached: Json) -> tuple[str, str]:
-    return str(memcached["spec"]["size"]), str(memcached.get("status", {}).get("readyReplicas", ""))
 
 
 def _workloads(state: ClusterState) -> Table:
@@ -201,20 +156,13 @@ def _workloads(state: ClusterState) -> Table:
     return table
 
 
-def _conditions(state: ClusterState, width: int) -> Table:
-    """List the conditions, each with its message where that goes into the line."""
+def _conditions(state: ClusterState) -> Table:
     table = _table("CONDITION", "STATUS", "REASON")
-    longest = max((len(name) for name in state.memcacheds), default=0)
-    room = width - max(longest, len("Progressing") + 2) - len("Unknown") - 4
     for found in state.memcacheds.values():
         table.add_row(_name(found))
         for each in found.get("status", {}).get("conditions", []):
             text = f"{each['reason']}: {each['message']}"
-            table.add_row(
-                f"  {each['type']}",
-                Text(each["status"], style=_style(each)),
-                text if len(text) <= room else each["reason"],
-            )
+            table.add_row(f"  {each['type']}", Text(each["status"], style=_style(each)), text)
     return table
 
 
@@ -254,7 +202,7 @@ def _table(*columns: str) -> Table:
     first, *others = columns
     table.add_column(first, overflow="fold")
     for column in others:
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=True, overflow="crop")
     return table
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from memcached_operator.demo.cluster_state import ObservedWrite, Observer
 from memcached_operator.demo.clusters import DemoCluster, LogLine
-from memcached_operator.demo.runner import Display
+from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.screen import Screen, StepText
 from memcached_operator.demo.script import DemoStep
 
@@ -27,8 +27,8 @@ _PICTURE_SIZE = (146, 42)
 _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 
 
-class View(Display):
-    """A display of resources, pods, conditions, events and writes side by side; a context manager."""
+class View(Plain):
+    """A live display of resources, pods, conditions, events and writes side by side; a context manager."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class View(Display):
         self._observer: Observer | None = None
         self._steps: Sequence[DemoStep] = ()
         self._states: list[StepText] = []
-        self._writes: deque[Text] = deque(maxlen=_KEPT_LINES)
+        self._written: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._closing = ""
         self._live = Live(
@@ -101,7 +101,7 @@ class View(Display):
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
 
     def wrote(self, write: ObservedWrite) -> None:
-        self._writes.append(
+        self._written.append(
             Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
         )
 
@@ -119,7 +119,7 @@ class View(Display):
         if self._cluster is None or self._observer is None:
             return Text("starting an API server …")
         return Screen(
-            self._cluster, self._observer.state, self._states, tuple(self._writes), tuple(self._log), self._closing
+            self._cluster, self._observer.state, self._states, tuple(self._written), tuple(self._log), self._closing
         )
 
     def _draw(self, path: Path) -> None:

@@ -10,7 +10,8 @@ from memcached_operator.core.rollout.live.live_requirements import Means
 from memcached_operator.render.comparing import in_words
 from memcached_operator.render.documents import Document
 from memcached_operator.render.rendering import RenderOptions, memory_of, name_of, render, uid_of
-from memcached_operator.render.sources import Sources, report, write
+from memcached_operator.render.sources import Sources, report
+from operator_runtime.process.flags import printed
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """As `diff` and `kubectl diff` have them."""
@@ -51,7 +52,7 @@ def run(old: str, options: RenderOptions) -> int:
         place = was.document.place if was is not None else ""
         found = in_words(compared, rendered, place, document.place, basis)
         different |= bool(found)
-        write(found)
+        printed(found)
     if left:
         more = f" and {len(left) - _NAMES_SHOWN} more" if len(left) > _NAMES_SHOWN else ""
         report(f"{old}: skipped, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")

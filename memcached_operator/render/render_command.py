@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.render.rendering import RenderOptions, as_yaml, render
-from memcached_operator.render.sources import Sources, report, write
+from memcached_operator.render.sources import Sources, report
+from operator_runtime.process.flags import printed
 
 DONE, NOT_ALL = 0, 1
 
@@ -20,5 +21,5 @@ def run(options: RenderOptions) -> int:
             continue
         for warning in rendered.warnings:
             report(f"{document.place}: warning: {warning}")
-        write(as_yaml(rendered, document.place))
+        printed(as_yaml(rendered, document.place))
     return NOT_ALL if sources.failed else DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -54,14 +53,6 @@ class Sources:
 def report(sentence: str) -> None:
     """Print to standard error, in one line."""
     print(f"{_PROGRAM}: {escape(sentence)}", file=sys.stderr)
-
-
-def write(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # its reader has left; what stays in the buffer would fail again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _read(file: str) -> Iterator[Document]:

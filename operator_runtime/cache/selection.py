@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-_NAME = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
-# The forms of one requirement of a label selector, but for `<` and `>`, which are not used: of these nothing is known.
-_EQUALITY = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<operator>==|=|!=)\s*(?P<value>[-A-Za-z0-9_.]*)\s*")
-_SET = re.compile(rf"\s*(?P<name>{_NAME})\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*")
-_EXISTS = re.compile(rf"\s*(?P<absent>!?)\s*(?P<name>{_NAME})\s*")
-# Commas between requirements, and not those between the values of a set.
-_BETWEEN = re.compile(r",(?![^(]*\))")
+# One requirement of a label selector in the form that most have. Of the others nothing is known.
+_EQUALITY = re.compile(r"\s*([A-Za-z0-9][-A-Za-z0-9_./]*)\s*==?\s*([-A-Za-z0-9_.]*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +31,5 @@ class Selection:
         """
         if self.namespaces and namespace not in self.namespaces:
             return False
-        return labels is None or all(_may_match(each, labels) for each in _requirements(self.labels))
-
-
-def _requirements(selector: str) -> list[str]:
-    return [each for each in _BETWEEN.split(selector) if each.strip()]
-
-
-def _may_match(requirement: str, labels: Mapping[str, str]) -> bool:
-    """Report whether labels fulfil one requirement, or may do so where it cannot be read."""
-    for form, matches in _SYNTAX:
-        if found := form.fullmatch(requirement):
-            return matches(found, labels)
-    return True
-
-
-def _equal(found: re.Match[str], labels: Mapping[str, str]) -> bool:
-    return (labels.get(found["name"]) == found["value"]) is not (found["operator"] == "!=")
-
-
-def _in_set(found: re.Match[str], labels: Mapping[str, str]) -> bool:
-    values = {each.strip() for each in found["values"].split(",")}
-    return (labels.get(found["name"]) in values) is not (found["operator"] == "notin")
-
-
-def _exists(found: re.Match[str], labels: Mapping[str, str]) -> bool:
-    return (found["name"] in labels) is not bool(found["absent"])
-
-
-_SYNTAX: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Mapping[str, str]], bool]], ...] = (
-    (_EQUALITY, _equal),
-    (_SET, _in_set),
-    (_EXISTS, _exists),
-)
+        required = (_EQUALITY.fullmatch(each) for each in self.labels.split(",") if labels is not None)
+        return all(each is None or (labels or {}).get(each[1]) == each[2] for each in required)

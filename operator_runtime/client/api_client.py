@@ -13,11 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
+import aiohttp
 import orjson
 
-from operator_runtime.client.access.lazy_ca_bundle import aiohttp  # before all that imports it
-
-# isort: split
 from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.connection_pools import ConnectionPools, describe

@@ -10,6 +10,7 @@ A request that failed is sent again by `client.api_client` or not at all. See `C
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from typing import Any
@@ -18,10 +19,11 @@ import aiohttp
 
 from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.aiohttp_internals import INCOMPLETE_BODY, Connector
-from operator_runtime.client.exchange import Answer, Origin, exchange
+from operator_runtime.client.exchange import Answer, Origin
 from operator_runtime.client.wire import Wire, reason_of
 from operator_runtime.client.write_fence import WriteFence
 
+CONNECT_TIMEOUT_S = 10.0
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
 MAX_CONNECTIONS = 64
 # The server closes idle connections after 90 s; let go well before it, so that a request seldom meets a closing one.
@@ -58,10 +60,33 @@ class Pool:
         timeout_s: float | None = None,
         fence: WriteFence | None = None,
     ) -> Answer:
-        """Send a request; see `exchange`."""
+        """Send a request over a pooled connection, or over a new one; return its answer, of which the head is there.
+
+        Args:
+            method: of the request.
+            target: see `target_of`.
+            lines: of its head, after those of the origin.
+            body: of the request.
+            timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
+            fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
+
+        Raises:
+            aiohttp.ClientError, OSError, TimeoutError: there is no answer.
+            WriteRefused: the fence's word; not a byte was sent.
+        """
         first = f"{method} {self._origin.prefix}{target} HTTP/1.1\r\n".encode("ascii")
         request = b"".join((first, self._head, lines, b"\r\n", body))
-        return await exchange(self.connector, self._template, request, timeout_s, fence)
+        ends_at = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
+        connecting = aiohttp.ClientTimeout(total=None, connect=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
+        answer = Answer(await self.connector.connect(self._template, [], connecting))
+        try:
+            if fence is not None:
+                fence()
+            await answer.begin(request, ends_at)
+        except BaseException:
+            answer.abort()
+            raise
+        return answer
 
 
 class Pools:

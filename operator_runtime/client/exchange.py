@@ -26,9 +26,6 @@ from operator_runtime.client.aiohttp_internals import (
     request_template,
 )
 from operator_runtime.client.wire import ConnectionCut, Wire
-from operator_runtime.client.write_fence import WriteFence
-
-CONNECT_TIMEOUT_S = 10.0
 
 _NOTHING_CAME = 408
 
@@ -159,43 +156,6 @@ class Answer:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-async def exchange(
-    connector: aiohttp.BaseConnector,
-    template: aiohttp.ClientRequest,
-    request: bytes,
-    timeout_s: float | None,
-    fence: WriteFence | None,
-) -> Answer:
-    """Send a request over a connection of the pool, or over a new one; its answer, of which the head is there.
-
-    Args:
-        connector: the pool.
-        template: see `Origin.template`.
-        request: its head and its body.
-        timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
-        fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
-
-    Raises:
-        aiohttp.ClientError, OSError, TimeoutError: there is no answer.
-        WriteRefused: the fence's word; not a byte was sent.
-    """
-    ends_at = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
-    answer = Answer(await connector.connect(template, [], _connecting(timeout_s)))
-    try:
-        if fence is not None:
-            fence()
-        await answer.begin(request, ends_at)
-    except BaseException:
-        answer.abort()
-        raise
-    return answer
-
-
-@lru_cache(maxsize=8)
-def _connecting(timeout_s: float | None) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=None, connect=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
 
 
 @lru_cache(maxsize=64)

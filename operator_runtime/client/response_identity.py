@@ -7,7 +7,7 @@ object comes well formed in place of another one, and would be believed, or kept
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -211,15 +211,8 @@ def _repeats(answer: object, question: object) -> bool:
     return not isinstance(question, str) or answer == question
 
 
-class Expected(Protocol):
-    """Expectation that an answer is checked against."""
-
-    def check(self, body: bytes) -> None:
-        """Hold an answer against this.
-
-        Raises:
-            MalformedAnswer: it is of something else.
-        """
+Expected = ExpectedObject | ExpectedList | ExpectedReview
+"""Expectation that an answer is checked against."""
 
 
 def _named(found: _Answer) -> str:

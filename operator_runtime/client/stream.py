@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from operator_runtime.client.access.lazy_ca_bundle import aiohttp  # before all that imports it
+import aiohttp
 
-# isort: split
 from operator_runtime.client.connection_pools import describe
 from operator_runtime.client.errors import StreamStalled, Unreachable
 from operator_runtime.client.exchange import Answer

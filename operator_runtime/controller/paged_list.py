@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.errors import AnswerTooLong, Expired
-from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, page_of, smaller_page
+from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, page_of
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.objects.kinds import Kind
@@ -25,6 +24,7 @@ async def paged_list(api: ApiClient, kind: Kind[R], namespace: str | None, selec
         selectors: by their names in the API's query; "" selects all.
 
     Raises:
+        KubeError: a page did not come, as its pages took longer than the server keeps a version, or is too long.
         ValueError: the kind has no namespaces, or the name is empty.
     """
     if namespace is not None and not (namespace and kind.resource.namespaced):
@@ -32,34 +32,13 @@ async def paged_list(api: ApiClient, kind: Kind[R], namespace: str | None, selec
             f"namespace is {namespace!r} for a list of {kind.resource.plural}: "
             "name a namespace, or give None for all of them and for cluster-scoped kinds"
         )
-    selector = {name: text for name, text in selectors.items() if text}
-    try:
-        return await _pages(api, kind, namespace, selector, PAGE_SIZE)
-    except Expired:
-        # The pages took longer than the server keeps a version: all at once.
-        return await _pages(api, kind, namespace, selector, 0)
-
-
-async def _pages(
-    api: ApiClient, kind: Kind[R], namespace: str | None, selector: dict[str, str], page_size: int
-) -> list[R]:
-    """A list page by page; in one piece where the page size is 0."""
-    path, resume = kind.resource.path(namespace), ""
+    query = {name: text for name, text in selectors.items() if text} | {"limit": str(PAGE_SIZE)}
+    path, expected = kind.resource.path(namespace), ExpectedList(kind.resource)
     found: list[R] = []
     while True:
-        query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
-        max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
-        try:
-            expected = ExpectedList(kind.resource)
-            page = page_of(
-                await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes, expected=expected)
-            )
-        except AnswerTooLong:
-            if page_size <= 1:
-                raise
-            page_size = smaller_page(page_size)
-            continue
+        answer = await api.request("GET", path, query=query, gzip=True, max_bytes=MAX_PAGE_BYTES, expected=expected)
+        page = page_of(answer)
         found += [kind.decode(item) for item in page.items or ()]
-        resume = page.metadata.continue_
-        if not resume:
+        if not page.metadata.continue_:
             return found
+        query = {**query, "continue": page.metadata.continue_}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,33 +13,6 @@ from operator_runtime.election.timing import LONGEST_LEASE_S
 
 # The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.
 _MOST_TRANSITIONS = 2**31 - 1
-
-
-class LeaseRecord(msgspec.Struct, frozen=True):
-    """Fields that are kept of a Lease. `duration_s` is None where it has none."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    holder: str
-    duration_s: int | None
-    acquire_time: str | None
-    transitions: int
-
-    def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or have one
-        that no leader has.
-        """
-        duration_s = default_duration_s if self.duration_s is None else float(self.duration_s)
-        return Lease(
-            uid=self.uid,
-            resource_version=self.resource_version,
-            holder=self.holder,
-            duration_s=min(duration_s, LONGEST_LEASE_S),
-            acquire_time=self.acquire_time,
-            transitions=self.transitions,
-        )
 
 
 class _Meta(msgspec.Struct):
@@ -55,6 +29,31 @@ class _Spec(msgspec.Struct):
     leaseTransitions: int | None = None
 
 
+class LeaseRecord(NamedTuple):
+    """Lease as a store holds it."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    spec: _Spec
+
+    def lease(self, default_duration_s: float) -> Lease:
+        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or have one
+        that no leader has.
+        """
+        spec = self.spec
+        duration_s = default_duration_s if spec.leaseDurationSeconds is None else float(spec.leaseDurationSeconds)
+        return Lease(
+            uid=self.uid,
+            resource_version=self.resource_version,
+            holder=spec.holderIdentity or "",
+            duration_s=min(duration_s, LONGEST_LEASE_S),
+            acquire_time=spec.acquireTime,
+            transitions=spec.leaseTransitions or 0,
+        )
+
+
 class _Object(msgspec.Struct):
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -69,18 +68,9 @@ def lease_record(raw: msgspec.Raw | bytes) -> LeaseRecord:
     Raises:
         msgspec.DecodeError: it is none.
     """
-    lease = _decode(raw)
-    meta, spec = lease.metadata, lease.spec
-    return LeaseRecord(
-        namespace=meta.namespace,
-        name=meta.name,
-        uid=meta.uid,
-        resource_version=meta.resourceVersion,
-        holder=spec.holderIdentity or "",
-        duration_s=spec.leaseDurationSeconds,
-        acquire_time=spec.acquireTime,
-        transitions=spec.leaseTransitions or 0,
-    )
+    found = _decode(raw)
+    meta = found.metadata
+    return LeaseRecord(meta.namespace, meta.name, meta.uid, meta.resourceVersion, found.spec)
 
 
 def micro_time(when: datetime) -> str:

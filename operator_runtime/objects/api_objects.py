@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -157,26 +157,23 @@ def same(before: object, after: object) -> bool:
     A change of managedFields alone, or of a part that the kind's type leaves out, makes such a version. False where it
     cannot be known.
     """
-    match before, after:
-        case PlainObject(), PlainObject():
-            return _unversioned_meta(before.metadata) == _unversioned_meta(after.metadata) and _unversioned_body(
-                before.body
-            ) == _unversioned_body(after.body)
-        case Object(), Object():
-            return (
-                _unversioned_meta(before.metadata) == _unversioned_meta(after.metadata)
-                and before.spec == after.spec
-                and before.status == after.status
-            )
-        case msgspec.Struct(), msgspec.Struct() if _has_version(before.__struct_fields__, before, after):
-            return _unversioned(before) == _unversioned(after)
-        case _ if dataclasses.is_dataclass(before) and not isinstance(before, type):
-            names = tuple(field.name for field in dataclasses.fields(before))
-            if not _has_version(names, before, after):
-                return False
-            return all(getattr(before, name) == getattr(after, name) for name in names if name != "resource_version")
+    try:
+        return type(before) is type(after) and _unversioned(before) == _unversioned(after)
+    except (TypeError, ValueError):  # of no such type, or without a version
+        return False
+
+
+def _unversioned(obj: Any) -> object:
+    match obj:
+        case PlainObject():
+            metadata = obj.body["metadata"] | {"resourceVersion": ""}
+            return _unversioned(obj.metadata), obj.body | {"metadata": metadata}
+        case Object():
+            return _unversioned(obj.metadata), obj.spec, obj.status
+        case msgspec.Struct():
+            return msgspec.structs.replace(obj, resource_version="")
         case _:
-            return False
+            return dataclasses.replace(obj, resource_version="")
 
 
 class _WireMetadata(msgspec.Struct, rename="camel"):
@@ -249,19 +246,3 @@ def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> Plain
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
     return PlainObject(_metadata(_decode_bare(raw).metadata), body)
-
-
-def _has_version(names: tuple[str, ...], before: object, after: object) -> bool:
-    return "resource_version" in names and type(before) is type(after)
-
-
-def _unversioned_meta(metadata: Metadata) -> Metadata:
-    return msgspec.structs.replace(metadata, resource_version="")
-
-
-def _unversioned(struct: S) -> S:
-    return cast("S", msgspec.structs.replace(cast("msgspec.Struct", struct), resource_version=""))
-
-
-def _unversioned_body(body: dict[str, Any]) -> dict[str, Any]:
-    return body | {"metadata": body["metadata"] | {"resourceVersion": ""}}

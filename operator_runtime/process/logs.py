@@ -13,7 +13,6 @@ it is the field `exception`.
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,7 +30,6 @@ def configure(
     level: str,
     own_packages: Iterable[str] = (),
     stream: TextIO | None = None,
-    environ: Mapping[str, str] = os.environ,
 ) -> None:
     """Send all logging, and Python's warnings, to one handler. A second call replaces the first.
 
@@ -39,17 +37,13 @@ def configure(
         level: least level of our own lines, a name of the logging module in any case. Libraries log from warning on.
         own_packages: whose lines are our own besides the runtime's.
         stream: None means standard error.
-        environ: NO_COLOR and TERM decide about colour, which only a terminal gets (https://no-color.org).
     """
     stream = sys.stderr if stream is None else stream
     own = (RUNTIME_PACKAGE, *own_packages)
     if log_format == "json":
         handler = LineHandler(stream, lambda record: json_line(record, current_reconcile.get(None)))
     else:
-        coloured = stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        handler = LineHandler(
-            stream, lambda record: text_line(record, current_reconcile.get(None), own, coloured=coloured)
-        )
+        handler = LineHandler(stream, lambda record: text_line(record, current_reconcile.get(None), own))
     root = logging.getLogger()
     for old in [handler for handler in root.handlers if isinstance(handler, LineHandler)]:
         root.removeHandler(old)
@@ -80,22 +74,10 @@ class LineHandler(logging.Handler):
 
 
 _LEVELS_IN_TEXT = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-_COLOURS = {
-    "DEBUG": "\x1b[2m",
-    "INFO": "\x1b[32m",
-    "WARNING": "\x1b[33m",
-    "ERROR": "\x1b[31m",
-    "CRITICAL": "\x1b[1;31m",
-}
-_COLOUR_OFF = "\x1b[0m"
 
 
 def text_line(
-    record: logging.LogRecord,
-    reconcile: ReconcileContext | None,
-    own: Sequence[str] = (RUNTIME_PACKAGE,),
-    *,
-    coloured: bool = False,
+    record: logging.LogRecord, reconcile: ReconcileContext | None, own: Sequence[str] = (RUNTIME_PACKAGE,)
 ) -> str:
     """A line for people: time, level, what it is about, message, the reconcile's id.
 
@@ -103,8 +85,6 @@ def text_line(
     package, a library's with its full name.
     """
     level = f"{_LEVELS_IN_TEXT.get(record.levelname, record.levelname):<5}"
-    if coloured and record.levelname in _COLOURS:
-        level = f"{_COLOURS[record.levelname]}{level}{_COLOUR_OFF}"
     fields = _fields(record, reconcile)
     about = [reconcile.controller if reconcile else _short_name(record.name, own)]
     subject = "/".join(str(part) for part in (fields.pop("namespace", ""), fields.pop("name", "")) if part)

@@ -1,4 +1,4 @@
-"""One connection of a client: aiohttp's server reads its requests, in the bounds that are set here."""
+"""One connection of a client: aiohttp's server reads its request, in the bounds that are set here."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ Handler = Callable[[web.BaseRequest], Awaitable[HttpResponse]]
 
 # Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
 MAX_HEAD_BYTES = 16_384
-# Prometheus comes back each 15 to 60 s and would rather find its connection open. A head must be there by then.
-IDLE_S = 120.0
+# For the head to be there: probes and scrapers send it at once.
+HEAD_TIMEOUT_S = 10.0
 # For an answer to be taken: a slow peer does not hold a connection for ever.
 WRITE_TIMEOUT_S = 30.0
 # asyncio begins to hold a writer back when its peer has left so much untaken (the high-water mark of a transport).
 PIECE_BYTES = 65_536
 
-# After these nothing else is read.
-_CLOSING = (405, 413, 505)
 _END_OF_HEAD = b"\r\n\r\n"
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 # aiohttp would log a traceback of each request that it cannot read, and any client may send those.
@@ -34,10 +32,10 @@ _unheard = logging.Logger("aiohttp", logging.CRITICAL + 1)
 
 
 class Conversation(asyncio.Protocol):
-    """Hands aiohttp one head at a time, and the next one when that is answered.
+    """Hands aiohttp one head, and ends when that is answered.
 
-    So that heads are bounded as a whole and in time, bodies are not read, and of requests that are sent without
-    waiting for answers no more is held than one read brought.
+    So that the head is bounded as a whole and in time, and nothing that follows it is read. Probes come on a connection
+    of their own anyway, and a scrape each 15 s has the time for one.
     """
 
     def __init__(self, name: str, handler: Handler, connections: Connections, task: ConnectionTask) -> None:
@@ -62,8 +60,8 @@ class Conversation(asyncio.Protocol):
             auto_decompress=False,
             lingering_time=0,
         )()
-        self._unread = bytearray()
-        self._answering = False
+        self._head = bytearray()
+        self._is_answering = False
         self._work: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -85,7 +83,8 @@ class Conversation(asyncio.Protocol):
         """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not registered as one
         self._http.connection_made(transport)
-        self._wait()
+        self._within(HEAD_TIMEOUT_S)
+        self._connections.sends(self._task, b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End; see `ended`."""
@@ -102,23 +101,16 @@ class Conversation(asyncio.Protocol):
         self._http.resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Read, and answer if it was the end of a head."""
-        self._unread += data
-        self._hand_on()
-
-    def _hand_on(self) -> None:
-        if self._answering:
-            if self._transport.is_reading():
-                self._transport.pause_reading()
+        """Read, and answer if it was the end of the head."""
+        if self._is_answering:
+            self._transport.pause_reading()
             return
-        end = self._unread.find(_END_OF_HEAD, 0, MAX_HEAD_BYTES)
+        self._head += data
+        end = self._head.find(_END_OF_HEAD, 0, MAX_HEAD_BYTES)
         if end >= 0:
-            end += len(_END_OF_HEAD)
-            head = bytes(self._unread[:end])
-            del self._unread[:end]
-            self._answering = True
-            self._http.data_received(head)
-        elif len(self._unread) >= MAX_HEAD_BYTES:
+            self._is_answering = True
+            self._http.data_received(bytes(self._head[: end + len(_END_OF_HEAD)]))
+        elif len(self._head) >= MAX_HEAD_BYTES:
             self._transport.write(_TOO_LONG)
             self._transport.close()
 
@@ -127,10 +119,6 @@ class Conversation(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._task.cancel)
-
-    def _wait(self) -> None:
-        self._within(IDLE_S)
-        self._connections.sends(self._task, b"")
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self._within(None)
@@ -142,8 +130,7 @@ class Conversation(asyncio.Protocol):
         sent.content_length = len(body)
         own = {"Content-Type": response.content_type, "Server": self._name, "X-Content-Type-Options": "nosniff"}
         sent.headers.update(own)
-        if response.status in _CLOSING:
-            sent.force_close()
+        sent.force_close()
         self._within(WRITE_TIMEOUT_S)
         self._connections.sends(self._task, body)
         await sent.prepare(request)
@@ -152,12 +139,6 @@ class Conversation(asyncio.Protocol):
             for begin in range(0, len(body), PIECE_BYTES):
                 await sent.write(memoryview(body)[begin : begin + PIECE_BYTES])
         await sent.write_eof()
-        # Otherwise the time is also for what the transport still has, and for the peer to take it.
-        if sent.keep_alive:
-            self._wait()
-            self._answering = False
-            self._transport.resume_reading()
-            self._hand_on()
         return sent
 
     async def _response(self, request: web.BaseRequest) -> HttpResponse:

@@ -1,1 +1,1 @@
-"""The settings of an operator: one schema for its values, flags, variables, help, messages and reference."""
+"""The settings of an operator: one schema for its values, flags, variables, help and messages."""

@@ -220,35 +220,6 @@ class SimulatedCluster:
 
     # What goes wrong.
 
-    def add_fault(
-        self,
-        fault: Fault,
-        *,
-        verb: str = "",
-        resource: str = "",
-        namespace: str = "",
-        agent: str = "",
-        times: int | None = None,
-    ) -> Rule:
-        """Misbehave from the next request on that fits; `simulator.faults` has the faults.
-
-        Args:
-            fault: what to do: Refuse, Delay, Stall, Break, End or SendError.
-            verb: get, list, watch, create, update, patch, delete or deletecollection; what is empty fits all.
-            resource: the plural, or plural/subresource.
-            namespace: of the request's path.
-            agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s its name.
-            times: how many requests it is for; None for all until `clear_faults`.
-
-        Returns:
-            The rule; its `used` counts the requests that it has met.
-        """
-        return self.call(
-            lambda: self.simulator.faults.add(
-                fault, verb=verb, resource=resource, namespace=namespace, agent=agent, times=times
-            )
-        )
-
     @contextmanager
     def fault(
         self,
@@ -260,16 +231,25 @@ class SimulatedCluster:
         agent: str = "",
         times: int | None = None,
     ) -> Iterator[Rule]:
-        """Add a fault until the end of the block, as `add_fault` does; requests that it stalls are answered then."""
-        rule = self.add_fault(fault, verb=verb, resource=resource, namespace=namespace, agent=agent, times=times)
+        """Misbehave from the next request on that fits, until the end of the block; what it stalls is answered then.
+
+        Args:
+            fault: what to do: Refuse, Delay, Stall, Break, End or SendError; `simulator.faults` has them.
+            verb: get, list, watch, create, update, patch, delete or deletecollection; what is empty fits all.
+            resource: the plural, or plural/subresource.
+            namespace: of the request's path.
+            agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s its name.
+            times: how many requests it is for; None for all.
+
+        Returns:
+            The rule; its `used` counts the requests that it has met.
+        """
+        faults, where = self.simulator.faults, {"verb": verb, "resource": resource, "namespace": namespace}
+        rule = self.call(lambda: faults.add(fault, **where, agent=agent, times=times))
         try:
             yield rule
         finally:
-            self.call(lambda: self.simulator.faults.remove(rule))
-
-    def clear_faults(self) -> None:
-        """Behave."""
-        self.call(self.simulator.faults.clear)
+            self.call(lambda: faults.remove(rule))
 
     def end_watches(self) -> None:
         """End all running watches cleanly."""

@@ -16,7 +16,7 @@ Manifest = Mapping[str, object] | str | Path | CustomResource
 
 
 def bodies(manifests: Iterable[Manifest]) -> Iterator[Json]:
-    """The objects in the order in which they stand, those of a List one by one.
+    """The objects in the order in which they stand.
 
     Raises:
         ValueError: something is no object of Kubernetes: apiVersion, kind or metadata.name are missing.
@@ -25,7 +25,7 @@ def bodies(manifests: Iterable[Manifest]) -> Iterator[Json]:
     for manifest in manifests:
         for number, document in enumerate(_documents(manifest), 1):
             origin = f"{manifest}" if isinstance(manifest, Path) else "a manifest"
-            yield from _objects(document, f"{origin}, document {number}")
+            yield _checked(document, f"{origin}, document {number}")
 
 
 def _documents(manifest: Manifest) -> Iterable[object]:
@@ -45,18 +45,14 @@ def _parsed(text: str) -> Iterable[object]:
     return [each for each in yaml.safe_load_all(text) if each is not None]
 
 
-def _objects(document: object, origin: str) -> Iterator[Json]:
+def _checked(document: object, origin: str) -> Json:
     if not isinstance(document, Mapping):
         raise ValueError(f"{origin}: an object of Kubernetes is a mapping, and this is {document!r}")
     body = dict(document)
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(body.get(name), str) and body[name])]
     if missing:
         raise ValueError(f"{origin}: it has no {' and no '.join(missing)}")
-    if str(body["kind"]).endswith("List") and isinstance(items := body.get("items"), list):
-        for number, item in enumerate(items, 1):
-            yield from _objects(item, f"{origin}, item {number}")
-        return
     metadata = body.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         raise ValueError(f"{origin}: the {body['kind']} has no metadata.name")
-    yield body
+    return body

@@ -41,7 +41,7 @@ def simulated(kubectl: Kubectl) -> Iterator[SimulatedCluster]:
     """A server that can be made to misbehave, and to serve what no schema would let in; it behaves after each test."""
     assert isinstance(kubectl.cluster, SimulatedCluster)
     yield kubectl.cluster
-    kubectl.cluster.clear_faults()
+    kubectl.cluster.call(kubectl.cluster.simulator.faults.clear)
 
 
 @pytest.fixture

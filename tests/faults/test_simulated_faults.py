@@ -31,7 +31,8 @@ def start(operators: Operators, kubectl: Kubectl) -> OperatorProcess:
 
 def break_once(kubectl: Kubectl, simulated: SimulatedCluster, fault: Fault, kind: str) -> Rule:
     """Have the operator's next watch of a kind meet a fault."""
-    return simulated.add_fault(fault, verb="watch", resource=kind, agent=f"{kubectl.namespace}/", times=1)
+    faults, agent = simulated.simulator.faults, f"{kubectl.namespace}/"
+    return simulated.call(lambda: faults.add(fault, verb="watch", resource=kind, agent=agent, times=1))
 
 
 def create_and_wait(kubectl: Kubectl, *names: str) -> None:

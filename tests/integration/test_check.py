@@ -252,7 +252,7 @@ class TestCrd:
         eventually(crd, lambda found: found["verdict"] == "missing")
         fresh.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(older(smaller)))
         found = eventually(crd, lambda found: bool(found.get("details")))
-        assert "spec.image is missing" in found["details"]
+        assert any(each.startswith("spec.image is missing, ") for each in found["details"])
         fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
         eventually(crd, lambda found: found["verdict"] == "ok")
 

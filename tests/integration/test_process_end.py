@@ -43,7 +43,10 @@ class Held:
 
     def __init__(self, cluster: SimulatedCluster, namespace: str) -> None:
         self._cluster = cluster
-        self._rule = cluster.add_fault(Stall(), verb="create", resource="deployments", namespace=namespace)
+        self._faults = cluster.simulator.faults
+        self._rule = cluster.call(
+            lambda: self._faults.add(Stall(), verb="create", resource="deployments", namespace=namespace)
+        )
 
     def wait_for_request(self) -> None:
         """Return when one is being held."""
@@ -51,7 +54,7 @@ class Held:
 
     def release(self) -> None:
         """Let go what is held, and hold nothing more."""
-        self._cluster.clear_faults()
+        self._cluster.call(self._faults.clear)
 
 
 @pytest.fixture

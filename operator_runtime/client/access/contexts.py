@@ -6,7 +6,6 @@ import base64
 import binascii
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -17,7 +16,7 @@ from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
-    ClusterCredentials,
+    Credentials,
     NoClusterAccess,
     StaticIdentity,
     basic,
@@ -25,7 +24,7 @@ from operator_runtime.client.access.credentials import (
     is_token,
     token_file,
 )
-from operator_runtime.client.access.exec_plugin import API_VERSIONS, INTERACTIVE_TIMEOUT_S, TIMEOUT_S, ExecPlugin
+from operator_runtime.client.access.exec_plugin import API_VERSIONS, ExecPlugin
 from operator_runtime.client.access.kubeconfig import Cluster, Context, Exec, Kubeconfig, KubeconfigEntry, User, shown
 from operator_runtime.client.access.proxy import check_proxy, environment_proxy
 from operator_runtime.client.access.tls import ClientTls, Pem
@@ -44,7 +43,6 @@ def context_access(
     environ: Mapping[str, str],
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
-    terminal: bool | None = None,
 ) -> ClusterAccess:
     """The access that a context gives.
 
@@ -54,7 +52,6 @@ def context_access(
         environ: variables that exec plugins inherit, and those that name a proxy.
         clock: monotonic seconds.
         wall_clock: seconds since the epoch.
-        terminal: whether a person can answer; None: by standard input.
 
     Raises:
         NoClusterAccess: no such context, or it has something that is wrong or not supported.
@@ -68,8 +65,6 @@ def context_access(
         user = _lookup(config.users, chosen.value.user, "user", chosen.origin)
     else:
         user = KubeconfigEntry(User(), chosen.file, f"{chosen.origin} (no user)")
-    if terminal is None:
-        terminal = sys.stdin is not None and sys.stdin.isatty()
 
     authority, insecure = _trust(cluster)
     certificate, key = _client_certificate(user)
@@ -84,13 +79,13 @@ def context_access(
         # As kubectl: a credential is not sent where all on the way can read it.
         identity, tls = StaticIdentity({}), None
     else:
-        identity = _identity(user, cluster, server, environ, clock, wall_clock, terminal)
+        identity = _identity(user, cluster, server, environ, clock, wall_clock)
         tls = ClientTls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
     return ClusterAccess(
         server=server,
         namespace=namespace,
         description=chosen.origin,
-        credentials=ClusterCredentials(identity, tls),
+        credentials=Credentials(identity, tls),
         proxy=proxy,
         tls_server_name=_tls_server_name(cluster),
     )
@@ -187,7 +182,6 @@ def _identity(
     environ: Mapping[str, str],
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
-    terminal: bool,
 ) -> CachedIdentity | StaticIdentity:
     """Choose the identity besides a client certificate, in kubectl's order: token file, token, password, plugin."""
     value = user.value
@@ -205,20 +199,15 @@ def _identity(
     if value.username or value.password:
         return StaticIdentity(basic(value.username or "", value.password or ""))
     if value.exec is not None:
-        plugin = _plugin(user, value.exec, cluster, server, environ, terminal)
+        plugin = _plugin(user, value.exec, cluster, server, environ)
         return CachedIdentity(plugin.name, plugin.fetch, clock=clock, wall_clock=wall_clock, max_age_s=None)
     if value.auth_provider is not None:
-        raise NoClusterAccess(_auth_provider_remedy(user.origin, value.auth_provider.name))
+        name = value.auth_provider.name
+        raise NoClusterAccess(
+            f"{user.origin}: the legacy auth-provider {name!r} is not supported; use an exec plugin, such as"
+            " gke-gcloud-auth-plugin or kubelogin"
+        )
     return StaticIdentity({})
-
-
-def _auth_provider_remedy(origin: str, name: str) -> str:
-    remedy = {
-        "gcp": "install gke-gcloud-auth-plugin and run gcloud container clusters get-credentials again",
-        "azure": "run kubelogin convert-kubeconfig",
-        "oidc": "use an exec plugin for OpenID Connect, such as kubelogin (kubectl oidc-login setup)",
-    }.get(name, "use an exec plugin")
-    return f"{origin}: the legacy auth-provider {name!r} is not supported; {remedy}"
 
 
 def _plugin(
@@ -227,7 +216,6 @@ def _plugin(
     cluster: KubeconfigEntry[Cluster],
     server: str,
     environ: Mapping[str, str],
-    terminal: bool,
 ) -> ExecPlugin:
     if not config.command:
         raise NoClusterAccess(f"exec of {user.origin}: command is empty; name the plugin to run")
@@ -236,14 +224,13 @@ def _plugin(
         raise NoClusterAccess(
             f"{name}: apiVersion must be one of {', '.join(API_VERSIONS)}; update the plugin and the kubeconfig"
         )
-    if config.interactive_mode == "Always" and not terminal:
+    if config.interactive_mode == "Always":
         raise NoClusterAccess(
-            f"{name}: interactiveMode is Always, but standard input is no terminal;"
-            " run the operator at a terminal, or use a service account's token"
+            f"{name}: interactiveMode is Always, but an operator asks nobody at a terminal;"
+            " use a plugin that need not, or a service account's token"
         )
     if config.provide_cluster_info:
         _check_extension(cluster)
-    interactive = terminal and config.interactive_mode != "Never"
     # A bare name is looked up in PATH; anything with a slash is a path beside the kubeconfig.
     command = str(user.path(config.command)) if os.sep in config.command else config.command
     return ExecPlugin(
@@ -252,10 +239,8 @@ def _plugin(
         arguments=config.args or (),
         api_version=config.api_version,
         environ={**environ, **{each.name: each.value for each in config.env or ()}},
-        interactive=interactive,
         install_hint=config.install_hint or "",
         cluster_info=(lambda: _cluster_info(cluster, server)) if config.provide_cluster_info else None,
-        timeout_s=INTERACTIVE_TIMEOUT_S if interactive else TIMEOUT_S,
     )
 
 

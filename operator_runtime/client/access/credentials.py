@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from operator_runtime.client.access.tls import ClientCertificate, ClientTls
 from operator_runtime.client.errors import AuthenticationUnavailable, KubeError
@@ -31,39 +30,6 @@ FAILURE_PAUSE_S = 5.0
 
 class NoClusterAccess(KubeError):
     """Failure to determine an API server or an identity. The message lists what was tried and the remedy."""
-
-
-class Credentials(Protocol):
-    """Proof of a client's identity. Times are seconds on the clock that `load_access` was given."""
-
-    async def headers(self) -> Mapping[str, str]:
-        """The headers that each request carries. Call it per request: it also notices rotated files.
-
-        Raises:
-            AuthenticationUnavailable: there is no credential and none can be had; names the file or plugin.
-        """
-        ...
-
-    async def refresh(self, failed_since: float) -> bool:
-        """Called on a 401 to a request that started at `failed_since`: fetch again what is older than that.
-
-        Returns:
-            True if a newer credential than the refused one is to be had, so that a retry makes sense.
-        """
-        ...
-
-    async def reload_ca(self, failed_since: float) -> None:
-        """Read the CA again: it did not vouch for the server of a request that started at `failed_since`."""
-        ...
-
-    def ssl_context(self) -> ssl.SSLContext | None:
-        """TLS for new connections; None for plain http."""
-        ...
-
-    @property
-    def ssl_generation(self) -> int:
-        """Grows when `ssl_context` becomes another one. Read it after `headers`, which notices new certificates."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,33 +232,49 @@ class StaticIdentity:
         return False
 
 
-class ClusterCredentials:
-    """`Credentials` made of an identity and, unless the server speaks plain http, TLS."""
+class Credentials:
+    """Proof of a client's identity: headers, and TLS unless the server speaks plain http.
+
+    Times are seconds on the clock that `load_access` was given.
+    """
 
     def __init__(self, identity: CachedIdentity | StaticIdentity, tls: ClientTls | None) -> None:
         self._identity = identity
         self._tls = tls
 
     async def headers(self) -> Mapping[str, str]:
+        """The headers that each request carries. Call it per request: it also notices rotated files.
+
+        Raises:
+            AuthenticationUnavailable: there is no credential and none can be had; names the file or plugin.
+        """
         identity = await self._identity.current()
         if self._tls is not None:
             self._tls.update(identity.certificate)
         return identity.headers
 
     async def refresh(self, failed_since: float) -> bool:
+        """Called on a 401 to a request that started at `failed_since`: fetch again what is older than that.
+
+        Returns:
+            True if a newer credential than the refused one is to be had, so that a retry makes sense.
+        """
         renewed = await self._identity.renew(failed_since)
         if self._tls is None:
             return renewed
-        self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
+        await self.reload_ca(failed_since)
         return renewed or self._tls.changed_at > failed_since
 
     async def reload_ca(self, failed_since: float) -> None:
+        """Read the CA again: it did not vouch for the server of a request that started at `failed_since`."""
         if self._tls is not None:
             self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
 
     def ssl_context(self) -> ssl.SSLContext | None:
+        """TLS for new connections; None for plain http."""
         return None if self._tls is None else self._tls.context()
 
     @property
     def ssl_generation(self) -> int:
+        """Grows when `ssl_context` becomes another one. Read it after `headers`, which notices new certificates."""
         return 0 if self._tls is None else self._tls.generation

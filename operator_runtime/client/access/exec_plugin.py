@@ -23,9 +23,8 @@ from operator_runtime.client.errors import UNDECODABLE, AuthenticationUnavailabl
 
 # client-go dropped v1alpha1 with 1.24.
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-# A cloud's token service answers within seconds; a person at a terminal or in a browser needs minutes.
-TIMEOUT_S = 60.0
-INTERACTIVE_TIMEOUT_S = 180.0
+# A cloud's token service answers within seconds; a person in a browser needs minutes.
+TIMEOUT_S = 180.0
 # A process that hangs in the kernel, on a network file system that is gone, outlives SIGKILL: it is not waited for.
 KILL_TIMEOUT_S = 5.0
 # An answer is a token or a certificate chain with its key, some KiB.
@@ -60,7 +59,6 @@ class ExecPlugin:
         arguments: what follows it.
         api_version: one of API_VERSIONS; the answer must have the same.
         environ: all variables of the plugin but KUBERNETES_EXEC_INFO.
-        interactive: whether standard input is a terminal that the plugin may use.
         install_hint: shown when the command is missing.
         cluster_info: what `provideClusterInfo` sends, None without it.
         timeout_s: the plugin is killed after so long.
@@ -71,7 +69,6 @@ class ExecPlugin:
     arguments: Sequence[str] = field(default=(), repr=False)
     api_version: str = API_VERSIONS[0]
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-    interactive: bool = False
     install_hint: str = ""
     cluster_info: Callable[[], Mapping[str, object]] | None = None
     timeout_s: float = TIMEOUT_S
@@ -105,7 +102,7 @@ class ExecPlugin:
         return self._identity(bytes(output.taken))
 
     async def _start(self, stdout: int) -> Process:
-        spec: dict[str, object] = {"interactive": self.interactive}
+        spec: dict[str, object] = {"interactive": False}
         if self.cluster_info is not None:
             spec["cluster"] = self.cluster_info()
         info = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
@@ -113,12 +110,10 @@ class ExecPlugin:
             return await asyncio.create_subprocess_exec(
                 self.command,
                 *self.arguments,
-                stdin=None if self.interactive else DEVNULL,
+                stdin=DEVNULL,
                 stdout=stdout,
                 env={**self.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
-                # A group of its own can be killed with all that it started; at a terminal it must stay in our own, or
-                # reading would stop it.
-                start_new_session=not self.interactive,
+                start_new_session=True,  # so that it can be killed with all that it started
             )
         except FileNotFoundError:
             hint = " ".join(self.install_hint.split()) or "install it, or correct `command` and PATH"
@@ -160,10 +155,7 @@ class ExecPlugin:
     def _kill(self, process: Process) -> None:
         # One that has become another user, by sudo for instance, cannot be killed.
         with suppress(ProcessLookupError, PermissionError):
-            if self.interactive:
-                process.kill()
-            else:
-                os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
 
     def _identity(self, answer: bytes) -> Identity:
         try:

@@ -11,7 +11,7 @@ from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
-    ClusterCredentials,
+    Credentials,
     NoClusterAccess,
     token_file,
 )
@@ -59,7 +59,7 @@ class ServiceAccount:
             server=server,
             namespace=self._namespace(),
             description="the pod's service account",
-            credentials=ClusterCredentials(identity, tls),
+            credentials=Credentials(identity, tls),
             proxy=environment_proxy(server, self.environ),
             in_pod=True,
         )

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from memcached_operator import __version__, cli
-from memcached_operator.api.api_reference import api_reference
 from memcached_operator.api.crd import memcached_crd_yaml
 from memcached_operator.check.check_command import CheckOptions
 from memcached_operator.settings import Settings
-from memcached_operator.settings_schema import SCHEMA, settings_reference
+from memcached_operator.settings_schema import SCHEMA
 
 SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
 
@@ -144,15 +143,11 @@ class TestOtherCommands:
             ("version", f"memcached-operator {__version__}\n"),
             ("--version", f"memcached-operator {__version__}\n"),
             ("crd", memcached_crd_yaml()),
-            ("settings-reference", settings_reference()),
-            ("api-reference", api_reference()),
         ],
     )
     def test_what_is_asked_for_is_printed(self, capsys: pytest.CaptureFixture[str], word: str, printed: str) -> None:
         assert cli.main([word]) == 0
         assert capsys.readouterr().out == printed
-        assert cli.main(["--help"]) == 0
-        assert "-reference" not in capsys.readouterr().out, "those are for who works on the pages"
 
     def test_a_reader_that_leaves_early_is_no_fault(self) -> None:
         read_end, write_end = os.pipe()

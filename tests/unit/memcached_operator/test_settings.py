@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.packaging.settings_reference import settings_reference
 from memcached_operator.about import PROGRAM
-from memcached_operator.settings_schema import SCHEMA, settings_reference
+from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.settings.schema import SERVICE_LINK, SettingsError
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "settings.md"

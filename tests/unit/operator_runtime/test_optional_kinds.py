@@ -151,7 +151,8 @@ async def test_the_right_may_be_missing_in_one_namespace_alone(simulator: Simula
         *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("seen", "unseen")),
     )
     await simulator.apply(config_map("a", "seen", shelf="1"), config_map("a", "unseen", shelf="1"))
-    simulator.add_fault(Refuse(403), verb="watch", resource="services", namespace="unseen")
+    faults = simulator.simulator.faults
+    simulator.call(lambda: faults.add(Refuse(403), verb="watch", resource="services", namespace="unseen"))
     made: list[Shelves] = []
 
     def set_up(operator: Operator, settings: RuntimeSettings) -> None:
@@ -162,7 +163,7 @@ async def test_the_right_may_be_missing_in_one_namespace_alone(simulator: Simula
         await async_until("nobody was refused", lambda: bool(shelves.refusals))
         await async_until("the other one waits", lambda: ObjectKey("seen", "a") in shelves.done)
         assert ObjectKey("unseen", "a") not in shelves.done
-        simulator.clear_faults()
+        simulator.call(faults.clear)
         await async_until("nothing is reconciled again", lambda: ObjectKey("unseen", "a") in shelves.done)
 
 

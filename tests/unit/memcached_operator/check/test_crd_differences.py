@@ -12,7 +12,7 @@ from memcached_operator.check.crd_differences import (
     crd_differences,
     judge_definition,
     published_differences,
-    schema_differences,
+    value_differences,
 )
 from memcached_operator.check.findings import Verdict
 
@@ -25,6 +25,9 @@ CRD: Any = memcached_crd()
 COLUMNS = CRD["spec"]["versions"][0]["additionalPrinterColumns"]
 ORDER = "Image, Memory, Workload, Age, Available, Ready, Size, this release's is Size"
 GONE = object()
+COLUMNS_AT = (*VERSION, "additionalPrinterColumns")
+OURS = "spec.versions.v1alpha1"
+SHOWN_COLUMNS = f"{OURS}.additionalPrinterColumns"
 
 
 def own_definition() -> Json:
@@ -100,35 +103,23 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
 @pytest.mark.parametrize(
     ("steps", "value", "sentences"),
     [
-        ((*SPEC, "image"), GONE, ["spec.image is missing"]),
-        ((*SPEC, "size", "minimum"), 1, ["spec.size: minimum is 1, this release's is 0"]),
-        ((*SPEC, "image", "pattern"), GONE, ["spec.image: pattern is missing, this release has ^"]),
-        ((*SPEC, "size", "description"), "How many.", ["spec.size: the description differs"]),
-        ((*SPEC, "port"), {"type": "integer"}, ["spec.port is unknown to this release"]),
-        (
-            (*VERSION, "subresources", "scale"),
-            GONE,
-            ["subresource scale is missing, this release has {"],
-        ),
-        ((*ITEM, "more"), {}, ["status.conditions[].more is unknown to this release"]),
-        ((*PROPERTIES, "metadata", "properties", "name", "maxLength"), 63, ["metadata.name: maxLength is 63, this"]),
-        ((*VERSION, "additionalPrinterColumns", 1), GONE, ["column Ready is missing"]),
-        ((*VERSION, "additionalPrinterColumns"), [*COLUMNS, {"name": "Port"}], ["column Port is unknown to this"]),
-        (
-            (*VERSION, "additionalPrinterColumns", 0, "jsonPath"),
-            ".a",
-            ["column Size: jsonPath is .a, this release's is"],
-        ),
-        ((*VERSION, "additionalPrinterColumns"), COLUMNS[::-1], [f"columns: their order is {ORDER}"]),
-        (("spec", "names", "shortNames"), GONE, ['names.shortNames is missing, this release has ["mcd"]']),
-        ((*VERSION, "served"), False, ["version v1alpha1: served is false, this release's is true"]),
-        (("spec", "versions"), [version(own_definition()), MORE], ["version v1beta1 is unknown to this release"]),
-        ((*VERSION, "name"), "v1", ["version v1alpha1 is missing", "version v1 is unknown to this release"]),
-        (
-            ("spec", "conversion"),
-            {"strategy": "Webhook"},
-            ['conversion is {"strategy": "Webhook"}, this release\'s is'],
-        ),
+        ((*SPEC, "image"), GONE, [f"{OURS}.spec.image is missing, this release has {{"]),
+        ((*SPEC, "size", "minimum"), 1, [f"{OURS}.spec.size.minimum is 1, this release's is 0"]),
+        ((*SPEC, "image", "pattern"), GONE, [f"{OURS}.spec.image.pattern is missing, this release has ^"]),
+        ((*SPEC, "size", "description"), "How many.", [f"{OURS}.spec.size.description is How many., this release's"]),
+        ((*SPEC, "port"), {"type": "integer"}, [f'{OURS}.spec.port is {{"type": "integer"}}, this release has none']),
+        ((*VERSION, "subresources", "scale"), GONE, [f"{OURS}.subresources.scale is missing, this release has {{"]),
+        ((*ITEM, "more"), {}, [f"{OURS}.status.conditions.items.more is {{}}, this release has none"]),
+        ((*PROPERTIES, "metadata", "properties", "name", "maxLength"), 63, [f"{OURS}.metadata.name.maxLength is 63"]),
+        ((*COLUMNS_AT, 1), GONE, [f"{SHOWN_COLUMNS}.Ready is missing"]),
+        (COLUMNS_AT, [*COLUMNS, {"name": "Port"}], [f'{SHOWN_COLUMNS}.Port is {{"name": "Port"}}, this release has']),
+        ((*COLUMNS_AT, 0, "jsonPath"), ".a", [f"{SHOWN_COLUMNS}.Size.jsonPath is .a, this release's is"]),
+        (COLUMNS_AT, COLUMNS[::-1], [f"{SHOWN_COLUMNS}: the order is {ORDER}"]),
+        (("spec", "names", "shortNames"), GONE, ['spec.names.shortNames is missing, this release has ["mcd"]']),
+        ((*VERSION, "served"), False, [f"{OURS}.served is false, this release's is true"]),
+        (("spec", "versions"), [version(own_definition()), MORE], ["spec.versions.v1beta1 is {"]),
+        ((*VERSION, "name"), "v1", ["spec.versions.v1 is {", f"{OURS} is missing"]),
+        (("spec", "conversion", "strategy"), "Webhook", ["spec.conversion.strategy is Webhook, this release's is"]),
     ],
 )
 def test_each_difference_names_its_field(steps: Sequence[str | int], value: object, sentences: list[str]) -> None:
@@ -161,7 +152,7 @@ def test_for_some_namespaces_the_users_cluster_roles_are_applied_with_it() -> No
 
 def test_a_number_and_a_truth_value_are_not_the_same() -> None:
     assert list(crd_differences({**own_definition()["spec"], "preserveUnknownFields": 0}, own_definition()["spec"]))
-    assert list(schema_differences({"minimum": True}, {"minimum": 1}))
+    assert list(value_differences({"minimum": True}, {"minimum": 1}, ""))
 
 
 def published(document: Json) -> Json:
@@ -176,14 +167,14 @@ def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
     assert list(published_differences(published(own_definition()), own_definition()) or ["nothing"]) == []
     document = changed((*SPEC, "size", "minimum"), 1)
     (found,) = published_differences(published(document), own_definition()) or ["nothing"]
-    assert found == "spec.size: minimum is 1, this release's is 0"
+    assert found == "spec.size.minimum is 1, this release's is 0"
 
 
 @pytest.mark.parametrize(
     ("steps", "path"),
     [
         (("disruptionBudget", "properties", "maxUnavailable"), "disruptionBudget.maxUnavailable"),
-        (("resources", "properties", "limits", "additionalProperties"), "resources.limits[*]"),
+        (("resources", "properties", "limits", "additionalProperties"), "resources.limits.additionalProperties"),
     ],
     ids=["a field", "the values of a map"],
 )
@@ -196,7 +187,7 @@ def test_what_is_published_besides_of_what_has_two_types_is_no_difference(steps:
     assert list(published_differences(published(document), own_definition()) or ["nothing"]) == []
     either["anyOf"] = [{"type": "string"}]
     (found,) = published_differences(published(document), own_definition()) or ["nothing"]
-    assert found.startswith(f"spec.{path}: anyOf is ")
+    assert found.startswith(f"spec.{path}.anyOf is ")
 
 
 @pytest.mark.parametrize("document", [{}, {"components": {"schemas": {"Memcached": {"type": "object"}}}}])

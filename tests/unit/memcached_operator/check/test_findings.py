@@ -40,11 +40,6 @@ def test_the_last_line_is_the_sum(findings: list[Finding], words: str) -> None:
     assert as_text(findings).splitlines()[-1] == words
 
 
-def test_colours_are_for_the_verdict_alone_and_on_request() -> None:
-    assert as_text([GOOD], coloured=True).startswith("\x1b[32mok     \x1b[0m  server")
-    assert "\x1b" not in as_text([GOOD, BAD, LACKING])
-
-
 def test_what_a_server_says_cannot_steer_the_terminal() -> None:
     text = as_text([Finding("server", Verdict.WRONG, "a\x1b[2J\nb", "c\rd", details=("e\x07",))])
     assert "\\x1b[2J\\nb" in text

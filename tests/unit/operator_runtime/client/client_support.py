@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from operator_runtime.client.access.credentials import ClusterAccess
+from operator_runtime.client.access.credentials import ClusterAccess, Credentials
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.stream import Stream
 
@@ -32,7 +32,7 @@ USER_AGENT = "memcached-operator/test"
 
 
 @dataclass
-class FakeCredentials:
+class FakeCredentials(Credentials):
     """Bearer tokens and trust by the test's word; `refreshes` and `ca_reloads` note what the client asked for."""
 
     token: str = "first"

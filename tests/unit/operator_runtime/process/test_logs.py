@@ -98,11 +98,6 @@ class TestText:
         assert rest[-1] == r"    2026-11-21T10:10:12.345Z INFO  forged\x1b[2J"
         assert all(line.startswith("    ") for line in rest)
 
-    def test_only_the_level_is_coloured(self) -> None:
-        plain = logs.text_line(record(level=logging.ERROR), RECONCILE)
-        coloured = logs.text_line(record(level=logging.ERROR), RECONCILE, coloured=True)
-        assert coloured == plain.replace("ERROR", "\x1b[31mERROR\x1b[0m")
-
 
 class TestJson:
     def read(self, made: logging.LogRecord, reconcile: ReconcileContext | None = None) -> dict[str, Any]:
@@ -148,19 +143,13 @@ class TestJson:
         assert set(self.read(record(fields="no mapping"))) == {"ts", "level", "logger", "message"}
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def configured(
     stream: io.StringIO,
     *,
     log_format: Any = "text",
     level: str = "info",
-    environ: dict[str, str] | None = None,
 ) -> io.StringIO:
-    logs.configure(log_format=log_format, level=level, stream=stream, environ=environ or {})
+    logs.configure(log_format=log_format, level=level, stream=stream)
     return stream
 
 
@@ -214,24 +203,6 @@ class TestConfigure:
             warnings.warn("old call", DeprecationWarning, stacklevel=1)
         assert "WARN  py.warnings: " in stream.getvalue()
         assert "old call" in stream.getvalue()
-
-    @pytest.mark.parametrize(
-        ("stream", "environ", "coloured"),
-        [
-            (Terminal, {}, True),
-            (Terminal, {"NO_COLOR": ""}, True),
-            (Terminal, {"NO_COLOR": "1"}, False),
-            (Terminal, {"TERM": "dumb"}, False),
-            (io.StringIO, {"TERM": "xterm"}, False),
-        ],
-    )
-    def test_colour_is_for_terminals_whose_user_has_not_said_no(
-        self, stream: type[io.StringIO], environ: dict[str, str], coloured: bool
-    ) -> None:
-        for log_format, shown in (("text", coloured), ("json", False)):
-            written = configured(stream(), log_format=log_format, environ=environ)
-            logging.getLogger(OWN).info("x")
-            assert ("\x1b[" in written.getvalue()) is shown
 
 
 class TestUnwritable:

@@ -4,11 +4,11 @@ from typing import Literal
 
 import pytest
 
+from lab.packaging.settings_reference import reference
 from operator_runtime.identity import Program
 from operator_runtime.settings.runtime_settings import RuntimeSettings
 from operator_runtime.settings.schema import Schema, SettingsError
 from operator_runtime.settings.setting import Switch, setting
-from operator_runtime.settings.settings_reference import reference
 
 KETTLE = Program("kettle", "1")
 

@@ -24,11 +24,10 @@ metadata: {name: b}
 """
 
 
-def test_objects_come_in_their_order_from_dicts_text_files_and_lists(tmp_path: Path) -> None:
+def test_objects_come_in_their_order_from_dicts_text_and_files(tmp_path: Path) -> None:
     file = tmp_path / "both.yaml"
     file.write_text(BOTH)
-    listed = {"apiVersion": "v1", "kind": "List", "items": [A, B]}
-    assert list(bodies([A, BOTH, file, listed])) == [A, A, B, A, B, A, B]
+    assert list(bodies([A, BOTH, file, B])) == [A, A, B, A, B, B]
     file.write_text("---\nkind: Pod\n")
     with pytest.raises(ValueError, match=r"both\.yaml, document 1: it has no apiVersion"):
         list(bodies([file]))
@@ -40,10 +39,6 @@ def test_objects_come_in_their_order_from_dicts_text_files_and_lists(tmp_path: P
         ("- a", "a manifest, document 1: an object of Kubernetes is a mapping, and this is ['a']"),
         ("metadata: {name: a}", "a manifest, document 1: it has no apiVersion and no kind"),
         ("{apiVersion: v1, kind: Pod}", "a manifest, document 1: the Pod has no metadata.name"),
-        (
-            "{apiVersion: v1, kind: List, items: [{}]}",
-            "a manifest, document 1, item 1: it has no apiVersion and no kind",
-        ),
     ],
 )
 def test_what_is_no_object_is_named(text: str, message: str) -> None:

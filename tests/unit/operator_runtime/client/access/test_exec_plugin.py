@@ -60,17 +60,16 @@ async def test_a_client_certificate_may_come_alone_or_with_a_token() -> None:
     assert both.certificate == alone.certificate
 
 
-@pytest.mark.parametrize("interactive", [True, False])
-async def test_the_plugin_is_told_whether_it_may_ask_and_what_the_cluster_is(interactive: bool) -> None:
+async def test_the_plugin_is_told_that_it_may_not_ask_and_what_the_cluster_is() -> None:
     program = (
         "import json, os, sys; info = json.loads(os.environ['KUBERNETES_EXEC_INFO']);"
         "token = json.dumps([info, os.environ['EXTRA'], sys.stdin.isatty()]).replace(' ', '');"
         "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': info['kind'], 'status': {'token': token}}))"
     )
-    options = {"api_version": V1BETA1, "interactive": interactive, "cluster_info": lambda: {"server": "https://a"}}
+    options = {"api_version": V1BETA1, "cluster_info": lambda: {"server": "https://a"}}
     identity = await plugin(program, environ={**os.environ, "EXTRA": "more"}, **options).fetch()
     info, extra, _ = json.loads(identity.headers["Authorization"].removeprefix("Bearer "))
-    spec = {"interactive": interactive, "cluster": {"server": "https://a"}}
+    spec = {"interactive": False, "cluster": {"server": "https://a"}}
     assert info == {"apiVersion": V1BETA1, "kind": "ExecCredential", "spec": spec}
     assert extra == "more"
 
@@ -192,10 +191,9 @@ async def test_a_cancelled_run_or_the_end_of_the_event_loop_leaves_neither_the_p
     await all_ended(ids)
 
 
-@pytest.mark.parametrize("interactive", [True, False])
 @pytest.mark.parametrize("forbidden", [True, False])
 async def test_a_plugin_that_hangs_is_killed_at_its_deadline_and_where_it_may_not_be_it_fails_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, interactive: bool, forbidden: bool
+    monkeypatch: pytest.MonkeyPatch, forbidden: bool
 ) -> None:
     kill_group = os.killpg
 
@@ -206,7 +204,7 @@ async def test_a_plugin_that_hangs_is_killed_at_its_deadline_and_where_it_may_no
 
     monkeypatch.setattr(os, "killpg", kill)
     with pytest.raises(AuthenticationUnavailable, match="did not answer within 0 s; run it by hand"):
-        await plugin("import signal; signal.pause()", timeout_s=0.05, interactive=interactive).fetch()
+        await plugin("import signal; signal.pause()", timeout_s=0.05).fetch()
 
 
 # Starts a child in a session of its own, which no kill of ours reaches and which keeps standard output open until the
@@ -240,12 +238,11 @@ class PluginWithChild:
         os.close(self._end)
 
 
-@pytest.mark.parametrize("interactive", [True, False])
 async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
-    tmp_path: Path, interactive: bool
+    tmp_path: Path,
 ) -> None:
     with_child = PluginWithChild(tmp_path / "end", hangs=True)
-    task = asyncio.create_task(replace(with_child.plugin, interactive=interactive).fetch())
+    task = asyncio.create_task(with_child.plugin.fetch())
     await async_until("its child has not started", with_child.child_started)
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
