@@ -204,7 +204,7 @@ settings-docs:
 # Write docs/api.md from the models
 [group('write')]
 api-docs:
-    python -c 'from memcached_operator.api import api_reference as page; print(page.api_reference(), end="")' > docs/api.md.new
+    python -m lab.packaging.api_reference > docs/api.md.new
     mv docs/api.md.new docs/api.md
 
 # Make the site of the documents in .cache/site; a link that leads nowhere fails it

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
     )
-    from operator_runtime.crd.crd_reference import crd_reference as crd_reference
     from operator_runtime.diagnostics.failure_log import TerminalError as TerminalError
     from operator_runtime.events.recorder import EventRecorder as EventRecorder
     from operator_runtime.identity import Program as Program

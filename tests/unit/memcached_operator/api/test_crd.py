@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from kube_simulator.schema import custom, structural
+from lab.packaging.crd_reference import fields
 from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.api.reading import read_spec
-from operator_runtime.crd.crd_reference import fields
 from tests.unit.memcached_operator.world import UNSEEN
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"

@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 
 from kube_simulator.schema import custom, structural
 from kube_simulator.schema.validation_rules import rule_problems
+from lab.packaging.crd_reference import fields
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import IMAGE_MAX_LENGTH, DisruptionBudget, Rollout, Spec
-from operator_runtime.crd.crd_reference import fields
 
 [RESOURCE] = custom.resources_of(custom.defaulted(memcached_crd()))
 

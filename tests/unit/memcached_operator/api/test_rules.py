@@ -124,8 +124,8 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"maxItemSize": "1023Ki", "extstore": DISK | {"itemSizeMin": "600Ki"}},
         [
-            "spec.extstore.itemSizeMin: must be less than 512Ki, to which memcached rounds spec.maxItemSize 1023Ki; lower",
-            'got "600Ki"',
+            "spec.extstore.itemSizeMin: must be less than 512Ki, to which memcached rounds spec.maxItemSize 1023Ki",
+            'lower it or raise that field, got "600Ki"',
         ],
     ),
     (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from lab.packaging.crd_reference import crd_reference
 from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.status import OWNED_CONDITIONS, Reason
-from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {
     "Ready": "Does everything specified exist, and is it ready?",
@@ -280,3 +280,7 @@ def _conditions() -> list[str]:
         bearings = ", ".join(f"{bearing.type} `{bearing.status}`" for bearing in reason_entry.bearings)
         lines.append(f"| `{reason}` | {bearings} | {reason_entry.meaning} |")
     return [*lines, ""]
+
+
+if __name__ == "__main__":
+    print(api_reference(), end="")

@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
+from lab.packaging.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import OWNED_CONDITIONS, HandoverStatus, HandoverStep, Problem, Reason
 from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.core.outcome import Blocked

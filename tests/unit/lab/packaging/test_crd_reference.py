@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.crd.crd_reference import FieldOfKind, crd_reference, fields
+from lab.packaging.crd_reference import FieldOfKind, crd_reference, fields
 
 STRING = {"type": "string"}
 KEPT = {"x-kubernetes-preserve-unknown-fields": True}
