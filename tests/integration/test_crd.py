@@ -11,7 +11,6 @@ from subprocess import CompletedProcess
 from typing import Annotated, Any, Literal
 
 import pytest
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from operator_runtime.crd.crd_generation import CustomResource, Scale, custom_resource_definition, to_yaml
@@ -108,24 +107,6 @@ def test_the_schema_is_accepted_as_structural_without_complaint(installed: Clust
     found = json.loads(installed.kubectl("get", "crd", "memcacheds.cache.example.com", "--output", "json").stdout)
     conditions = {condition["type"]: condition["status"] for condition in found["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}  # NonStructuralSchema would be a third
-
-
-def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Kubectl) -> None:
-    assert kubectl("apply", "-f", str(SAMPLE)).stdout == "memcached.cache.example.com/example-memcached created\n"
-    assert stored(kubectl, "example-memcached", "memcached")["spec"] == FILLED_IN | {"size": 3}
-
-    sample = yaml.safe_load(SAMPLE.read_text())
-    kubectl("apply", "-f", "-", body={**sample, "spec": {"size": 4}})
-    assert stored(kubectl, "example-memcached")["spec"]["size"] == 4
-
-    kubectl("patch", "memcached", "example-memcached", "-p", '{"spec":{"size": 3}}', "--type=merge")
-    assert stored(kubectl, "example-memcached")["spec"]["size"] == 3
-
-    kubectl("scale", "mcd/example-memcached", "--replicas=5")
-    assert stored(kubectl, "example-memcached")["spec"]["size"] == 5
-
-    assert succeeded(kubectl("delete", "-f", str(SAMPLE)))
-    assert "NotFound" in kubectl("get", "mcd", "example-memcached").stderr
 
 
 @pytest.mark.parametrize(
@@ -288,43 +269,6 @@ def test_a_change_that_leaves_a_contradiction_is_refused_and_one_that_takes_it_a
     assert stored(kubectl)["spec"] == FILLED_IN | {"workload": "StatefulSet"}
 
 
-def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
-    spec = {
-        "size": 3,
-        "workload": "StatefulSet",
-        "service": {"annotations": {"a.b/c": "d"}},
-        "disruptionBudget": {"maxUnavailable": "100%"},
-        "drainPeriodSeconds": 0,
-        "podTemplate": {
-            "metadata": {"labels": {"a": "b"}},
-            "spec": {
-                "tolerations": [{"operator": "Exists", "newer": [1, {"than": "we"}]}],
-                "affinity": {"nodeAffinity": {"any": {"thing": True}}},
-                "containers": [{"name": "memcached", "readinessProbe": None}],
-                "securityContext": {},
-                "terminationGracePeriodSeconds": 2**63 - 1,
-            },
-        },
-        "networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]},
-        "memory": "2048Mi",
-        "maxConnections": 1_000_000,
-        "threads": 64,
-        "maxItemSize": "999936Ki",
-        "extraArgs": ["-o", "idle_timeout=60"],
-        "resources": {"requests": {"cpu": 1, "memory": "1e9"}, "limits": {"memory": "1.5Gi", "example.com/x": "2"}},
-        "rollout": {"minReadySeconds": 0, "paused": False},
-    }
-    assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
-    assert stored(kubectl)["spec"] == spec | {
-        "service": FILLED_IN["service"] | {"annotations": {"a.b/c": "d"}},
-        "warmRestart": False,
-    }
-    for value in (0, 2**31 - 1, "0%"):
-        change = json.dumps({"spec": {"disruptionBudget": {"maxUnavailable": value}}})
-        assert succeeded(kubectl("patch", "mcd/shop", "--type=merge", "-p", change)), value
-        assert stored(kubectl)["spec"]["disruptionBudget"] == {"maxUnavailable": value}
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -342,11 +286,6 @@ def test_a_name_that_is_no_services_name_or_too_long_is_refused(kubectl: Kubectl
 def test_the_longest_name_and_a_generated_one_are_accepted(kubectl: Kubectl) -> None:
     assert succeeded(kubectl("create", "-f", "-", body=memcached("x" * 52)))
     assert succeeded(kubectl("create", "-f", "-", body=memcached() | {"metadata": {"generateName": "shop-"}}))
-
-
-def test_a_misspelt_field_is_refused_by_kubectl(kubectl: Kubectl) -> None:
-    answer = kubectl("create", "-f", "-", body=memcached(spec={"siez": 2}))
-    assert 'strict decoding error: unknown field "spec.siez"' in answer.stderr
 
 
 CONDITION = {
@@ -400,15 +339,6 @@ def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl:
     assert wide.stdout.splitlines()[1].split()[-3:] == ["Deployment", "64Mi", "memcached:1.6.44"]
     assert "memcached.cache.example.com/shop" in kubectl("get", "all").stdout
     assert stored(kubectl)["status"] == status
-
-
-def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubectl, namespace: str) -> None:
-    kubectl("create", "-f", "-", body=memcached(spec={"size": 2}))
-    kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
-    path = f"/apis/cache.example.com/v1alpha1/namespaces/{namespace}/memcacheds/shop/scale"
-    scale = json.loads(kubectl("get", "--raw", path).stdout)
-    assert scale["spec"] == {"replicas": 2}
-    assert scale["status"] == {"replicas": 1, "selector": "app=memcached,memcached_cr=shop"}
 
 
 def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_kept(kubectl: Kubectl) -> None:

@@ -137,11 +137,6 @@ async def held(holding: World) -> World:
     return holding
 
 
-def meta(world: World) -> Json:
-    found: Json = world.api.objects["Memcached", NAMESPACE, NAME]["metadata"]
-    return found
-
-
 def finalizers(world: World) -> Any:
     """Those of the Memcached; none once it is gone."""
     found = world.api.objects.get(("Memcached", NAMESPACE, NAME), {"metadata": {}})
