@@ -17,7 +17,7 @@ WINDOW_S, POLL_S = 600, 30
 DAY_S = 86_400
 WRITE = "strategic_merge_patch StatefulSet"
 SPEC: dict[str, Any] = {"size": 2, "workload": "StatefulSet", "memoryScaling": {"max": "512Mi"}}
-BATCH, LOSS, CALM = (100, 0), (100, 100), (0, 0)
+LOSS, CALM = (100, 100), (0, 0)
 
 
 class Servers:

@@ -52,14 +52,6 @@ async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     assert len(running.owners.states) == 0
 
 
-async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:
-    running.memcached(size=5)["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    del running.api.objects["Deployment", NAMESPACE, NAME]
-    assert await running.reconcile_shown() == DONE
-    assert running.api.calls == []
-    assert running.recorder.events == []
-
-
 # Create
 
 
@@ -158,18 +150,6 @@ async def test_another_image_is_a_patch_of_what_differs_in_the_deployment_that_w
         Event("Normal", "RollingChange", f'{cost}. spec.image: "{IMAGE}" → "memcached:2"'),
         Event("Normal", "Updated", f"Updated Deployment sessions: {text}"),
     ]
-
-
-async def test_the_event_of_other_memory_names_the_argument_and_not_the_whole_command(running: World) -> None:
-    running.memcached(size=2, memory="128Mi")
-    running.show()
-    await running.reconcile()
-    container = "spec.template.spec.containers[memcached]"
-    assert running.recorder.events[-1].note == (
-        f'Updated Deployment sessions: {container}.command[2]: "64" → "128"; '
-        f'{container}.resources.limits.memory: "146Mi" → "220Mi"; '
-        f'{container}.resources.requests.memory: "146Mi" → "220Mi"'
-    )
 
 
 async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: World) -> None:

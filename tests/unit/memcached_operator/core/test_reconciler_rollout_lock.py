@@ -118,12 +118,6 @@ async def test_memory_that_servers_cannot_get_while_they_run_waits_for_its_turn(
     assert rollout_lock.take(OTHER)
 
 
-async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
-    assert named.reconciler._objects._workloads._lock.take(OTHER)
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
-
-
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)

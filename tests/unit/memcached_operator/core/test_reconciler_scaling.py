@@ -22,7 +22,6 @@ from tests.unit.memcached_operator.running_servers import (
     start_again,
 )
 from tests.unit.memcached_operator.scaled_servers import (
-    BATCH,
     CALM,
     DAY_S,
     LOSS,
@@ -71,14 +70,6 @@ async def test_a_step_is_as_long_observed_as_the_one_before_and_what_was_decided
     servers.record_answers(CALM)
     assert await sent(scaled) == []
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
-
-
-@pytest.mark.parametrize(("evicts", "idle_s"), [(CALM, 0), (BATCH, 720), (LOSS, 3600)])
-async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tuple[int, int], idle_s: int) -> None:
-    servers.record_answers(evicts, idle_s=idle_s)
-    assert await sent(scaled) == []
-    assert scaled.condition("Retaining") == ("True", "RetentionKept")
-    assert scaled.status["memory"] == "64Mi"
 
 
 async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None:
@@ -143,14 +134,6 @@ async def test_the_specification_bounds_what_is_in_force(
     assert f"{memory_of(scaled)}Mi" == in_force
     is_there = "Retaining" in {each["type"] for each in scaled.status["conditions"]}
     assert is_there == ("memoryScaling" not in fields or bool(fields["memoryScaling"]))
-
-
-async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: World) -> None:
-    for wrong in ("", "1e9", "0Mi", "-1Gi", "99999999Gi", "64"):
-        scaled.status["memory"] = wrong
-        scaled.api.put(scaled.api.objects["Memcached", *KEY])
-        await sent(scaled)
-        assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
 
 
 async def test_servers_keep_their_memory_where_another_client_takes_it_out_of_the_status(

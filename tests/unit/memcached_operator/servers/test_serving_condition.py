@@ -8,16 +8,9 @@ from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.serving_condition import serving_condition, versions
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
+from tests.unit.memcached_operator.servers.support import A, D, E, F, O, U
 from tests.unit.memcached_operator.status_support import pods, reported_status
 
-A, F, E, O, U = (  # noqa: E741
-    AnswerVerdict.ANSWERING,
-    AnswerVerdict.FAILING,
-    AnswerVerdict.EXHAUSTED,
-    AnswerVerdict.OUT_OF_REACH,
-    AnswerVerdict.UNKNOWN,
-)
-D = AnswerVerdict.DENIED
 WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
 UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")

@@ -50,18 +50,6 @@ class TestReplacing:
         for change in (deletion, creation):
             assert [str(each) for each in change.fields] == [FIXED]
 
-    async def test_without_a_way_to_replace_it_the_remedy_is_said(self, client: Client, at: Keeping) -> None:
-        rules = rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data",))
-        at = Keeping(client, at.owner, rules=rules)
-        made = await at.ensure(at.words(a="1"))
-        at.cached(made)
-        with pytest.raises(
-            Refused,
-            match=r" changes to the ConfigMap: .*\. Delete the ConfigMap: it is then recreated\.$",
-        ):
-            await at.ensure(at.words(a="2"))
-        assert await at.live() == [made]
-
     @pytest.mark.parametrize(("version", "kind"), [("apps/v1", "StatefulSet"), ("batch/v1", "Job")])
     async def test_the_selector_of_what_makes_pods_is_fixed_without_a_word(
         self, client: Client, at: Keeping, version: str, kind: str
@@ -171,17 +159,6 @@ class TestRemoving:
         monkeypatch.setattr(at.client, "get", AsyncMock(side_effect=AssertionError))
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
         assert await at.live() == [made]
-
-    async def test_a_foreign_object_is_left_alone_without_a_word(self, at: Keeping) -> None:
-        foreign_object = await at.foreign_object(labels={"app": "words"})
-        at.cached(foreign_object)
-        assert await at.keeper.remove(at.owner, WORDS) == (None, "")
-        assert await at.live() == [foreign_object]
-
-    async def test_one_that_is_going_is_waited_for(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
-        at.cached(await at.going(await at.ensure(at.words(a="1"))))
-        monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
-        assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
 
     async def test_another_version_than_the_cached_one_is_read_first(self, at: Keeping) -> None:
         at.cached(await at.ensure(at.words(a="1")))
