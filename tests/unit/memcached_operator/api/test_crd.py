@@ -11,6 +11,7 @@ from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.api.reading import read_spec
 from operator_runtime.crd.crd_reference import fields
+from tests.specifications import FILLED_IN
 from tests.unit.memcached_operator.world import UNSEEN
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
@@ -18,20 +19,6 @@ MANIFEST = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
 SAMPLES = MANIFESTS / "samples"
 SAMPLE = SAMPLES / "cache_v1alpha1_memcached_cr.yaml"
 NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
-
-
-FILLED_IN: dict[str, Any] = {
-    "size": 1,
-    "memory": "64Mi",
-    "maxConnections": 1024,
-    "threads": 4,
-    "maxItemSize": "1Mi",
-    "rollout": {"minReadySeconds": 60, "paused": False},
-    "warmRestart": False,
-    "workload": "Deployment",
-    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
-    "drainPeriodSeconds": 30,
-}
 
 
 @pytest.fixture(name="version")

@@ -23,6 +23,7 @@ from tests.unit.memcached_operator.running_servers import (
     pod,
     reasons,
     resize,
+    run_for_long,
     sent,
     start_again,
     stateful_set,
@@ -187,13 +188,7 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
 async def running(fields: dict[str, Any]) -> World:
     """Three servers of that specification that have run for long, of an operator that asks servers."""
     world = World(queried=True)
-    world.memcached(size=3, workload="StatefulSet", **fields)
-    await world.reconcile_shown()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
+    return await run_for_long(world, size=3, workload="StatefulSet", **fields)
 
 
 TLS = {"secretName": "a", "reload": "Restart"}

@@ -161,19 +161,24 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     assert leader.reconciler._objects._workloads._lock.take(OTHER) is not holds
 
 
+async def assert_continues_after_the_other(world: World) -> None:
+    """One that was paused in its turn goes on once the other, which began meanwhile, has ended."""
+    rollout_lock = world.reconciler._objects._workloads._lock
+    assert rollout_lock.take(OTHER), "a paused one keeps nobody"
+    world.memcached(size=3, workload="StatefulSet")
+    assert EVICT not in await sent(world), "servers of two Memcacheds would be cold at once"
+    assert f"Its servers are replaced after the servers of {OTHER}." in world.message("Ready")
+    rollout_lock.leave(OTHER)
+    assert EVICT in await sent(world)
+
+
 async def test_one_that_was_paused_in_its_turn_waits_for_those_that_began_meanwhile(named: World) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
     assert EVICT in await sent(named)
     named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
     named.clock.advance(PAUSE_S)
     assert EVICT not in await sent(named)
-    assert rollout_lock.take(OTHER)
-    named.memcached(size=3, workload="StatefulSet")
-    assert EVICT not in await sent(named), "servers of two Memcacheds would be cold at once"
-    assert f"Its servers are replaced after the servers of {OTHER}." in named.message("Ready")
-    rollout_lock.leave(OTHER)
-    assert EVICT in await sent(named)
+    await assert_continues_after_the_other(named)
 
 
 async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: World) -> None:
@@ -184,13 +189,7 @@ async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: Worl
     leader = World(api=named.api)
     leader.clock.advance(named.clock.now - leader.clock.now + PAUSE_S)
     leader.show()
-    rollout_lock = leader.reconciler._objects._workloads._lock
-    assert rollout_lock.take(OTHER), "a paused one keeps nobody"
-    leader.memcached(size=3, workload="StatefulSet")
-    assert EVICT not in await sent(leader), "servers of two Memcacheds would be cold at once"
-    assert f"Its servers are replaced after the servers of {OTHER}." in leader.message("Ready")
-    rollout_lock.leave(OTHER)
-    assert EVICT in await sent(leader)
+    await assert_continues_after_the_other(leader)
 
 
 async def test_a_new_leader_takes_none_without_a_status_for_one_that_was_paused(named: World) -> None:
