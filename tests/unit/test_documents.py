@@ -58,12 +58,6 @@ def test_code_stands_in_fenced_blocks_of_a_language_that_the_reader_of_blocks_kn
     assert re.findall(r"^ *```(?:bash|shell|zsh)$", text, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_each_reason_of_a_condition_has_its_place_in_the_table(reason: Reason) -> None:
-    table = [line for line in (PROJECT / "docs" / "conditions.md").read_text().splitlines() if line.startswith("|")]
-    assert any(f"`{reason}`" in line for line in table)
-
-
 def section(document: str, title: str) -> str:
     """A part of a document, with all that is below its heading."""
     _, _, rest = (PROJECT / document).read_text().partition(f"\n## {title}\n")

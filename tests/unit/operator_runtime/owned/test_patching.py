@@ -39,6 +39,10 @@ STRATEGIC: dict[str, tuple[list[Difference], dict[str, Any]]] = {
         differing(((*CONTAINER, "image"), "c:2", "c:1"), ((*CONTAINER, "args"), ["-v"], None)),
         pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": None, "args": ["-v"]}]),
     ),
+    "finalizers as a whole": (
+        differing((("metadata", "finalizers"), ["a.io/a"], ["b.io/b"])),
+        {"metadata": {"finalizers": ["a.io/a"], "$deleteFromPrimitiveList/finalizers": ["b.io/b"]}},
+    ),
 }
 
 
