@@ -322,3 +322,16 @@ def record_event(world: World, ordinal: int, items: int) -> None:
     assert world.stats_cache is not None
     found = next(each for each in world.caches.pods.values() if each.ordinal == ordinal)
     world.stats_cache.record(found, StatsAnswer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
+
+
+async def test_an_image_without_a_shell_is_told_once_its_container_cannot_start() -> None:
+    world = await warm()
+    change(world, image="memcached:bare")
+    await sent(world)
+    (status,) = pod(world, 2)["status"]["containerStatuses"]
+    status["state"] = {"terminated": {"reason": "StartError", "message": 'exec: "sh": executable file not found'}}
+    get_ready(world, 2, ready=False)
+    assert await sent(world) == []
+    assert world.condition("Degraded") == ("True", "InvalidSpec")
+    assert "spec.warmRestart: must be false with an image that contains no sh" in world.message("Degraded")
+    assert "the other 2 are not changed" in world.message("Degraded")

@@ -12,7 +12,6 @@ from tests.unit.memcached_operator.running_servers import (
     RESIZE,
     control,
     costs,
-    get_ready,
     sent,
     sent_of,
     stateful_set,
@@ -53,22 +52,6 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     for _ in range(2):
         named.clock.advance(PAUSE_S)
         await sent(named)
-    assert rollout_lock.take(OTHER)
-
-
-async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: World) -> None:
-    of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
-    for _ in range(2):
-        await sent(named)
-        named.clock.advance(PAUSE_S)
-    assert EVICT in await sent(named, reconciles=1)
-    get_ready(named, 0, ready=False)
-    named.memcached(size=2, workload="StatefulSet", drainPeriodSeconds=3600)
-    await sent(named)
-    assert not rollout_lock.take(OTHER)
-    get_ready(named, 0)
-    await sent(named)
     assert rollout_lock.take(OTHER)
 
 
@@ -200,15 +183,3 @@ async def test_a_new_leader_takes_none_without_a_status_for_one_that_was_paused(
     leader = World(api=named.api)
     leader.show()
     assert rollouts_left(leader.caches) == LeftRollouts()
-
-
-async def test_another_image_of_the_user_s_own_ends_that_wait(named: World) -> None:
-    of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
-    await sent(named)
-    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
-    await sent(named)
-    assert rollout_lock.take(OTHER)
-    named.clock.advance(PAUSE_S)
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert EVICT in await sent(named)

@@ -167,16 +167,6 @@ class TestRemoving:
             await at.keeper.remove(at.owner, WORDS)
         assert await at.live() == [changed]
 
-    async def test_one_that_is_desired_again_is_nobody_elses_doing(self, at: Keeping) -> None:
-        for _ in range(2 * REPAIRS):
-            at.cached(await at.ensure(at.words(a="1"), seen=False))
-            at.change_specification()
-            await at.keeper.remove(at.owner, WORDS)
-            at.uncached()
-        assert (await at.ensure(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
-        assert all(change.desired_changed and not change.fields for change in at.changes)
-        assert len(at.owners.contention) == 0
-
     async def test_whoever_keeps_making_it_is_told_of_and_held_back_for(self, at: Keeping) -> None:
         for _ in range(REPAIRS + 1):
             at.cached(await at.client.apply(CONFIG_MAPS, at.words(a="1")))

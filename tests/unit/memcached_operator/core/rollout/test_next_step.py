@@ -136,12 +136,6 @@ def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
     assert evicted(rollout_of(server(0), server(1), other)) is None
 
 
-def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
-    unobserved = rollout_of(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
-    assert unobserved == RolloutProgress(RolloutWait(WaitReason.OBSERVED), stale=3)
-    assert rollout_of(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
-
-
 def test_of_a_deployment_stale_pods_are_only_counted() -> None:
     deployment = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory=MEMORY, restarted="")
     old = msgspec.structs.replace(pod_of("a"), template_hash="old", memory=MEMORY)
