@@ -161,6 +161,19 @@ async def test_a_memcached_that_was_started_again_is_told_again(named: World) ->
     assert named.limits_set == [("10.0.0.1", 128)]
 
 
+async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World) -> None:
+    named.set_limit_failure = Failure(ErrorKind.SATURATED, "it is busy")
+    more(named)
+    assert await sent(named) == RESIZES
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert named.condition("Ready") == ("False", "Waiting")
+    assert "it is busy" in named.message("Ready")
+    named.set_limit_failure = None
+    assert await sent(named) == [WRITE]
+
+
 @pytest.mark.parametrize("kind", [*ErrorKind, None])
 async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces_none_for_it(
     named: World, kind: ErrorKind | None
