@@ -235,6 +235,13 @@ def test_a_workload_that_may_have_been_listed_drains_where_the_status_does_not_h
     assert (found.removed, found.servers) == (None, ListedServers("Deployment", ADDRESSES, (drain,)))
 
 
+def test_what_has_begun_to_drain_and_is_moved_back_to_keeps_its_time_until_it_is_listed() -> None:
+    there = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
+    assert there.servers == ListedServers("StatefulSet", names(0, 1), (Drain("Deployment", 0, ago(10)),))
+    again = plan_of(named(2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
+    assert (again.removed, again.servers.draining) == (None, (Drain("Deployment", 0, ago(10)),))
+
+
 def test_a_stateful_set_that_drains_and_is_moved_back_to_smaller_loses_no_server_before_its_time() -> None:
     last = Status(workload="Deployment", serverList=ADDRESSES, draining=(since(0, 10),))
     pods = [*ADDRESSED, named_pod(0), named_pod(1, ready=False), named_pod(2)]
