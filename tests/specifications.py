@@ -10,6 +10,21 @@ _MODES: Final = {"ephemeral": {"accessModes": ["ReadWriteMany", "ReadWriteOncePo
 _ONE_MODE: Final = {"ephemeral": {"accessModes": ["ReadWriteOncePod", "ReadWriteOncePod"]}}
 
 
+# What holds where a field is left out.
+FILLED_IN: Final[dict[str, Any]] = {
+    "size": 1,
+    "memory": "64Mi",
+    "maxConnections": 1024,
+    "threads": 4,
+    "maxItemSize": "1Mi",
+    "rollout": {"minReadySeconds": 60, "paused": False},
+    "warmRestart": False,
+    "workload": "Deployment",
+    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
+    "drainPeriodSeconds": 30,
+}
+
+
 class Broken(NamedTuple):
     """Example of a rule.
 

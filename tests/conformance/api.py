@@ -31,7 +31,6 @@ MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 # A resourceVersion far above what a cluster under test gets to, and a uid that no object has.
 FUTURE_VERSION = str(10**12)

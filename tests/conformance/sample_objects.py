@@ -24,7 +24,6 @@ _PREFIXES = {
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "widgets": f"/apis/{GROUP}/v1",
     "gadgets": f"/apis/{GROUP}/v1",
-    "nulls": f"/apis/{GROUP}/v1",
 }
 
 

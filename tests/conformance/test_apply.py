@@ -97,24 +97,6 @@ def test_resource_version_1_means_create_or_409_also_with_force(
     assert statuses_at_once(cluster, 8, create) == [201] + [409] * 7
 
 
-def test_resource_version_1_is_409_on_an_object_that_is_being_deleted(api: Api, one: str) -> None:
-    body = config_map("a")
-    api.apply(one, guarded(body, resourceVersion="1") | {"data": {"k": "1"}}).expect(201)
-    api.merge(one, {"metadata": {"finalizers": ["example.com/keep"]}}).expect(200)
-    api.delete(one).expect(200)
-    api.apply(one, guarded(body, resourceVersion="1"), force=True).expect(409, "Conflict")
-    assert api.apply(one, config_map("a", {"k": "2"}), force=True).expect(200)["data"] == {"k": "2"}
-    api.merge(one, {"metadata": {"finalizers": None}}).expect(200)
-
-
-def test_resource_versions_0_and_empty_guard_nothing_and_the_present_one_works_once(api: Api, one: str) -> None:
-    api.apply(one, guarded(config_map("a", {"k": "1"}), resourceVersion="0")).expect(201)
-    api.apply(one, guarded(config_map("a", {"k": "2"}), resourceVersion="")).expect(200)
-    present = api.get(one).json["metadata"]["resourceVersion"]
-    api.apply(one, guarded(config_map("a", {"k": "3"}), resourceVersion=present)).expect(200)
-    api.apply(one, guarded(config_map("a", {"k": "4"}), resourceVersion=present)).expect(409, "Conflict")
-
-
 def test_a_uid_never_resurrects_and_never_touches_another(api: Api, one: str) -> None:
     api.apply(one, guarded(config_map("a"), uid=OTHER_UID), force=True).expect(409, "Conflict")
     api.get(one).expect(404, "NotFound")

@@ -2,8 +2,7 @@
 
 import re
 
-from operator_runtime.testing.waiting import eventually
-from tests.conformance.api import OTHER_UID, Api, Json, version
+from tests.conformance.api import OTHER_UID, Api, version
 from tests.conformance.sample_objects import config_map, deployment, path
 
 
@@ -89,40 +88,6 @@ def test_the_generation_counts_changes_of_the_spec_alone(api: Api, namespace: st
     assert api.merge(one + "/status", {"status": {"replicas": 0}}).expect(200)["metadata"]["generation"] == 1
     assert api.merge(one, {"spec": {"replicas": 1}}).expect(200)["metadata"]["generation"] == 2
     assert api.merge(one, {"metadata": {"generation": 9}}).expect(200)["metadata"]["generation"] == 2
-
-
-def test_what_the_server_fills_in_has_no_owner(api: Api, namespace: str) -> None:
-    def owned(found: Json) -> Json:
-        [entry] = found["metadata"].get("managedFields", [{"fieldsV1": {}}])
-        fields: Json = entry["fieldsV1"]
-        return fields
-
-    made = api.post(path("namespaces"), {"metadata": {"name": f"{namespace}-other"}}, dryRun="All").expect(201)
-    assert made["spec"] == {"finalizers": ["kubernetes"]}
-    assert "f:spec" not in owned(made)
-
-    service = {"metadata": {"name": "web"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
-    made = api.post(f"/api/v1/namespaces/{namespace}/services", service).expect(201)
-    [port] = made["spec"]["ports"]
-    assert made["spec"]["clusterIPs"] == [made["spec"]["clusterIP"]]
-    assert port["nodePort"] >= 30000
-    fields = owned(made)["f:spec"]
-    assert {"f:type", "f:externalTrafficPolicy"} <= fields.keys()
-    assert fields.keys().isdisjoint({"f:clusterIP", "f:clusterIPs", "f:ipFamilies", "f:ipFamilyPolicy"})
-    assert "f:nodePort" not in fields["f:ports"]['k:{"port":80,"protocol":"TCP"}']
-    changed = api.merge(f"/api/v1/namespaces/{namespace}/services/web", {"spec": {"selector": {"a": "b"}}}).expect(200)
-    assert owned(changed)["f:spec"].keys() == fields.keys() | {"f:selector"}
-
-    made = api.post(path("roles", namespace), {"metadata": {"name": "nothing"}}).expect(201)
-    assert (made["rules"], owned(made)) == (None, {})
-
-    containers = [{"name": "web", "image": "registry.example.com/web:1"}]
-    pod = {"metadata": {"name": "web"}, "spec": {"containers": containers}}
-    eventually(lambda: api.get(path("serviceaccounts", namespace, "default")).status, lambda status: status == 200)
-    made = api.post(path("pods", namespace), pod).expect(201)
-    assert made["spec"]["serviceAccountName"] == "default"
-    others = {"f:serviceAccountName", "f:serviceAccount", "f:priority", "f:tolerations", "f:volumes"}
-    assert owned(made)["f:spec"].keys().isdisjoint(others)
 
 
 def test_put_with_an_outdated_resource_version_is_409_and_changes_nothing(api: Api, namespace: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.api import Api, Json, causes, version
-from tests.conformance.sample_objects import GROUP, path, widget
+from tests.conformance.sample_objects import GROUP, deployment, path, widget
 
 pytestmark = pytest.mark.usefixtures("widgets")
 
@@ -75,6 +75,11 @@ def test_a_duplicate_in_a_list_by_key_is_422(api: Api, namespace: str) -> None:
 
 def test_unknown_fields_are_refused_warned_of_or_dropped(api: Api, namespace: str) -> None:
     body = widget("w", {"siez": 3})
+    web = deployment("web")
+    web["spec"]["siez"] = 3
+    refused = api.post(path("deployments", namespace), web, fieldValidation="Strict").expect(400, "BadRequest")
+    assert 'unknown field "spec.siez"' in refused["message"]
+    api.get(path("deployments", namespace, "web")).expect(404, "NotFound")
     strict = api.post(path("widgets", namespace), body, fieldValidation="Strict")
     assert 'strict decoding error: unknown field "spec.siez"' in strict.expect(400, "BadRequest")["message"]
     warned = api.post(path("widgets", namespace), body)

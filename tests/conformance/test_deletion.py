@@ -112,14 +112,6 @@ def test_the_propagation_policy_may_be_a_query_parameter_and_must_be_a_known_one
     assert api.delete(one, propagationPolicy="Foreground").expect(200)["metadata"]["finalizers"]
 
 
-def family(api: Api, namespace: str, **child: Any) -> tuple[str, str, Json]:
-    """The paths of an owner and of what it owns, and the latter as stored."""
-    owner = create(api, namespace, "owner")
-    reference = owner_reference(owner, controller=True, blockOwnerDeletion=True)
-    owned = create(api, namespace, "owned", ownerReferences=[reference], **child)
-    return path("configmaps", namespace, "owner"), path("configmaps", namespace, "owned"), owned
-
-
 def test_what_names_an_owner_that_is_gone_is_collected(api: Api, namespace: str) -> None:
     owner = create(api, namespace, "owner")
     api.delete(path("configmaps", namespace, "owner")).expect(200)

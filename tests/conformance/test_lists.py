@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import TABLE, Answer, Api, Json, version
+from tests.conformance.api import Api, Json, version
 from tests.conformance.sample_objects import config_map, lease, path, widget
 
 
@@ -133,26 +133,3 @@ def test_field_selectors(api: Api, namespace: str, resource: str, selector: str,
     for name in "ab":
         create(api, resource, namespace, name)
     assert names(api.get(path(resource, namespace), fieldSelector=selector).expect(200)) == list(expected)
-
-
-def table(answer: Answer) -> tuple[list[str], list[Json]]:
-    found = answer.expect(200)
-    assert (found["kind"], found["apiVersion"]) == ("Table", "meta.k8s.io/v1")
-    return [column["name"] for column in found["columnDefinitions"]], found["rows"]
-
-
-def test_a_table_has_the_columns_of_the_crd_and_each_object_s_metadata(api: Api, namespace: str, widgets: None) -> None:
-    collection = path("widgets", namespace)
-    stored = [api.post(collection, widget(name, {"size": 2, "color": "red"})).expect(201) for name in "ab"]
-    found = api.request("GET", collection, headers={"Accept": TABLE})
-    columns, rows = table(found)
-    assert columns == ["Name", "Size", "Ready", "Age", "Color"]
-    assert [column["priority"] for column in found.json["columnDefinitions"]] == [0, 0, 0, 0, 1]
-    assert version(found.json) >= version(stored[-1])
-    for row, object_ in zip(rows, stored, strict=True):
-        cells = dict(zip(columns, row["cells"], strict=True))
-        assert (cells["Name"], cells["Size"], cells["Color"]) == (object_["metadata"]["name"], 2, "red")
-        assert not cells["Ready"]
-        assert (row["object"]["kind"], row["object"]["metadata"]) == ("PartialObjectMetadata", object_["metadata"])
-    [row] = table(api.request("GET", f"{collection}/a", headers={"Accept": TABLE}))[1]
-    assert row["cells"][0] == "a"

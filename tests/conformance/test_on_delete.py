@@ -45,14 +45,3 @@ def test_a_new_pod_is_of_the_present_template_below_pods_of_the_old(api: Api, na
     added = await_pods(api, namespace, "web-0", "web-1", "web-2")
     assert revision_of(added["web-2"]) == revision
     assert uids(before).items() <= uids(added).items()
-
-
-def test_a_change_of_an_ended_rollout_of_the_other_kind_replaces_nothing(api: Api, namespace: str) -> None:
-    before = serving(api, namespace)
-    api.merge(
-        path("statefulsets", namespace, "web"),
-        {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}},
-    ).expect(200)
-    change_image(api, namespace, "2")
-    await_status(api, namespace, replicas=2, readyReplicas=2, currentReplicas=2, updatedReplicas=0)
-    assert uids(pods(api, namespace)) == uids(before)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from lab.kubectl import LabError
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import make_namespace
@@ -65,6 +66,17 @@ def stores(address: str, value: str) -> bool:
 def pod_address(kubectl: Kubectl, pod: str) -> str:
     """A pod's IP address, which this machine reaches."""
     return str(kubectl.get("pod", pod)["status"]["podIP"])
+
+
+def server_process(node: Node, kubectl: Kubectl, pod: str) -> int:
+    """The process id of a server's container, once it runs."""
+
+    def container_pid() -> int:
+        with contextlib.suppress(LabError):
+            return node.container_pid(kubectl.namespace, pod, "memcached")
+        return 0
+
+    return eventually(container_pid, bool)
 
 
 def operator_pods(kubectl: Kubectl) -> list[str]:

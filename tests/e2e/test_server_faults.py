@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.kubectl import LabError
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
-from tests.e2e.node_cluster import nodes_of, pod_address, stores
+from tests.e2e.node_cluster import nodes_of, pod_address, server_process, stores
 from tests.e2e.watching import Object, Watch
 from tests.integration.conftest import memcached
 from tests.integration.oracle import condition
@@ -52,7 +51,7 @@ def test_the_status_follows_a_server_that_is_killed_and_comes_back(cache: Kubect
     with watches(cache) as (pods, memcacheds):
         for _ in range(KILLS):
             killed = time.monotonic()
-            os.kill(_server_pid(cache, node, victim), signal.SIGKILL)
+            os.kill(server_process(node, cache, victim), signal.SIGKILL)
             down = pods.first(lambda pod: _is(pod, victim, ready=False), after_s=killed)
             back = pods.first(lambda pod: _is(pod, victim, ready=True), after_s=down.at_s)
             outages.append(back.at_s - down.at_s)
@@ -120,17 +119,6 @@ def test_the_status_follows_a_pod_that_is_deleted_and_replaced(cache: Kubectl) -
         )
     nodes = eventually(lambda: nodes_of(cache, NAME), lambda found: len(found) == SIZE)
     assert victim not in nodes
-
-
-def _server_pid(cache: Kubectl, node: Node, pod: str) -> int:
-    """The server's process id, once it runs."""
-
-    def container_pid() -> int:
-        with contextlib.suppress(LabError):
-            return node.container_pid(cache.namespace, pod, "memcached")
-        return 0
-
-    return eventually(container_pid, bool)
 
 
 def _name(found: Object) -> str:

@@ -5,7 +5,6 @@ A client of another's making reads its keys all the while, and sets those that i
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -18,13 +17,19 @@ from benchmarks.sizing import load
 from benchmarks.sizing.group import Group
 from benchmarks.sizing.server import Memcached
 from lab.image import images
-from lab.kubectl import LabError
 from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually, until
 from tests.e2e.hashing_client import owners
 from tests.e2e.hashing_pod import Report
 from tests.e2e.lasting import NAME, Scene, lasting, most_away, pod_of
-from tests.e2e.node_cluster import MEMCACHED, MEMCACHED_PORT, OTHER_MEMCACHED, fresh_namespace, pod_address
+from tests.e2e.node_cluster import (
+    MEMCACHED,
+    MEMCACHED_PORT,
+    OTHER_MEMCACHED,
+    fresh_namespace,
+    pod_address,
+    server_process,
+)
 from tests.e2e.watching import Object
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
@@ -112,7 +117,7 @@ def test_a_memcached_that_is_killed_begins_without_items_once_and_says_so(node: 
     pod = f"{NAME}-0"
     _fill_a_little(alone, pod)
     restarts = _restarts(alone, pod)
-    os.kill(_memcached_of(_shell(node, alone, pod)), signal.SIGKILL)
+    os.kill(_memcached_of(server_process(node, alone, pod)), signal.SIGKILL)
     _await_restart(alone, pod, restarts)
     assert _items(alone, pod) == 0
     assert "ended before it could write them out" in alone("logs", pod)
@@ -122,7 +127,7 @@ def test_a_memcached_that_is_killed_begins_without_items_once_and_says_so(node: 
 def test_what_a_memcached_wrote_out_and_was_torn_is_put_away_once_and_told(node: Node, alone: Kubectl) -> None:
     pod = f"{NAME}-0"
     _fill_a_little(alone, pod)
-    restarts, shell = _restarts(alone, pod), _shell(node, alone, pod)
+    restarts, shell = _restarts(alone, pod), server_process(node, alone, pod)
     written = Path(f"/proc/{shell}/root/{ITEMS}")
     os.kill(shell, signal.SIGSTOP)
     try:
@@ -161,7 +166,7 @@ def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_
         _await_restart(kubectl, pod, 0)
         assert _items(kubectl, pod) == items[name], name
         assert kubectl.get("pod", pod)["status"]["containerStatuses"][0]["restartCount"] == 1
-        counted = Group.of(_shell(node, kubectl, pod))
+        counted = Group.of(server_process(node, kubectl, pod))
         assert counted.peak_mib() < counted.limit_mib()
         kubectl.wait(f"mcd/{name}", "condition=Ready")
 
@@ -251,17 +256,6 @@ def _await_restart(kubectl: Kubectl, pod: str, restarts: int) -> None:
     """Wait until its container has started again since then, and serves."""
     eventually(lambda: _restarts(kubectl, pod), lambda found: found > restarts, what=f"another start of {pod}")
     kubectl.wait(f"pod/{pod}", "condition=Ready")
-
-
-def _shell(node: Node, kubectl: Kubectl, pod: str) -> int:
-    """The process id of the container's first process, once it runs."""
-
-    def container_pid() -> int:
-        with contextlib.suppress(LabError):
-            return node.container_pid(kubectl.namespace, pod, "memcached")
-        return 0
-
-    return eventually(container_pid, bool)
 
 
 def _memcached_of(shell: int) -> int:

@@ -6,7 +6,6 @@ here; and what the CRD lets in, the API server may still refuse in a Deployment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +15,6 @@ from tests.integration.any_schema import any_schema
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
-    complete,
-    pods_of,
     wait,
     wait_condition,
     writes,
@@ -26,22 +23,6 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.core
-
-
-def test_fields_that_contradict_each_other_are_told_and_the_servers_stay_as_they_are(
-    kubectl: Kubectl, operator: OperatorProcess
-) -> None:
-    """Right field by field, and too much for the rules of the schema, so that the API server lets them in."""
-    assert operator.pid
-    complete(kubectl, "shop", 1)
-    before = kubectl.get("deployment", "shop")["metadata"]["generation"]
-    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"memory":"32Mi","extraArgs":["-m64"]}}')
-    kubectl.apply(memcached("new", 1, extraArgs=["-v", "-m128"]), create=True)
-    assert message(kubectl, "new").startswith("spec.extraArgs[1]: must not contain -m: it would undo spec.memory; set")
-    assert message(kubectl, "shop").startswith("spec.extraArgs[0]: must not contain -m: it would undo spec.memory; set")
-    assert kubectl("get", "deployments,statefulsets", "-o=name").split() == ["deployment.apps/shop"]
-    assert kubectl.get("deployment", "shop")["metadata"]["generation"] == before
-    assert kubectl.get("mcd", "shop")["status"]["readyReplicas"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +75,6 @@ def test_each_bad_specification_is_named_in_its_condition_and_stops_no_other(loo
     mark = loose.cluster.audit_mark()
     catch_up(loose)
     assert [name for name in BAD if writes(loose, name, mark)] == []
-
-
-def test_a_status_that_cannot_be_read_is_written_anew(loose: Kubectl) -> None:
-    complete(loose, "shop", 1)
-    for nonsense in ({"nodes": 5, "conditions": "none"}, {"conditions": [{"type": 1}]}, {"replicas": "all"}):
-        body = json.dumps({"status": nonsense})
-        loose("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", body)
-        wait(loose, "mcd/shop", ".status.replicas", 1)
-        wait_condition(loose, "shop", "Progressing", "Complete")
-        assert loose.get("mcd", "shop")["status"]["nodes"] == pods_of(loose, "shop")
 
 
 def test_a_name_that_makes_no_deployment_is_told_what_the_api_server_said(loose: Kubectl) -> None:

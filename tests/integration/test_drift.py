@@ -147,15 +147,3 @@ def test_a_deployment_that_was_deleted_is_made_again_however_it_was_deleted(shop
         wait(shop, "mcd/shop", ".status.replicas", 2)
         assert shop.uid("deployment/shop") != before
         assert taken(deployment_writes(shop, "shop", mark)) == {"deployments 201"}, mode
-
-
-def test_a_change_of_the_size_while_the_replicas_drift_ends_with_the_size(shop: Kubectl) -> None:
-    for size in range(1, 4):
-        shop("scale", "deployment/shop", "--replicas=7")
-        shop("scale", "mcd/shop", f"--replicas={size}")
-        shop("scale", "deployment/shop", "--replicas=5")
-    # Where each drift was put right by itself, the field is contested by now: the last one waits for a second.
-    wait(shop, "deployment/shop", ".spec.replicas", 3)
-    wait(shop, "mcd/shop", ".status.replicas", 3)
-    catch_up(shop)
-    assert live(shop)["spec"]["replicas"] == 3

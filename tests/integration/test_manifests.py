@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -200,22 +199,6 @@ def test_who_administers_a_namespace_can_install_the_operator_in_it(
     assert (finished.returncode, finished.stderr) == (0, ""), finished.stderr
     kubectl.wait_field("deployment/memcached-operator", ".status.replicas", 2)
     finished = kubectl.run("delete", "-f", str(INSTALL / "namespaced.yaml"), *tenants("admin"), check=False)
-    assert (finished.returncode, finished.stderr) == (0, "")
-
-
-def pod_of(deployment: dict[str, Any]) -> dict[str, Any]:
-    template = deployment["spec"]["template"]
-    metadata = {**template["metadata"], "name": "a-pod-of-it"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template["spec"]}}
-
-
-def test_the_operators_pods_are_admitted_under_the_restricted_profile(kubectl: Kubectl) -> None:
-    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    documents = yaml.safe_load_all((INSTALL / "namespaced.yaml").read_text())
-    (deployment,) = [each for each in documents if each["kind"] == "Deployment"]
-    kubectl("create", "serviceaccount", "memcached-operator")
-    pod = json.dumps(pod_of(deployment))
-    finished = kubectl.run("create", "--dry-run=server", "-f", "-", input=pod, check=False)
     assert (finished.returncode, finished.stderr) == (0, "")
 
 

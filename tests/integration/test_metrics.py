@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
@@ -17,7 +16,6 @@ from tests.integration.monitoring import (
     url_of,
 )
 from tests.integration.oracle import wait_condition
-from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
 
@@ -91,26 +89,6 @@ def _repaired(metrics: str) -> dict[tuple[str, str], float]:
         for (name, labels), value in Scrape(metrics).series.items()
         if name == "memcached_operator_repairs_total" and value
     }
-
-
-def test_a_restart_of_the_api_server_shows_in_each_stream(kubectl: Kubectl, operators: Operators) -> None:
-    metrics = start(operators, kubectl)
-    assert sum(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == 0
-    kubectl.cluster.kill_apiserver()
-    try:
-        until(
-            "the lost streams are not counted",
-            lambda: all(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")),
-        )
-        assert len(Scrape(metrics).values("watch_stream_restarts_total", cause="unreachable")) == len(WATCHED)
-    finally:
-        # A stream may be heard before the API server says that it is ready, and then be quiet for a minute.
-        down_at = time.monotonic()
-        kubectl.cluster.start_apiserver()
-    until(
-        "the streams are not heard again",
-        lambda: max(Scrape(metrics).values("watch_stream_last_byte_age_seconds")) < time.monotonic() - down_at,
-    )
 
 
 @pytest.mark.usefixtures("may_review")

@@ -77,20 +77,3 @@ def test_a_limit_range_that_the_sidecar_meets_is_told_by_its_field(kubectl: Kube
     kubectl.apply(memcached("shop", 1, **TLS, podTemplate={"spec": {"initContainers": [sidecar]}}))
     wait(kubectl, "mcd/shop", ".status.replicas", 1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
-
-
-def test_a_limit_range_that_a_stateful_set_meets_is_told(kubectl: Kubectl) -> None:
-    limit = {"type": "Container", "max": {"memory": "100Mi"}}
-    document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}
-    kubectl.apply(document)
-    kubectl.apply(memcached("shop", 1, workload="StatefulSet"), create=True)
-    reported = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
-    assert "maximum memory usage per Container is 100Mi" in reported["message"]
-
-
-def test_what_pod_security_refuses_of_a_stateful_set_is_told(kubectl: Kubectl) -> None:
-    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    spec = {"workload": "StatefulSet", "podTemplate": {"spec": {"securityContext": {"runAsNonRoot": False}}}}
-    kubectl.apply(memcached("shop", 1, **spec), create=True)
-    reported = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
-    assert 'violates PodSecurity "restricted' in reported["message"]

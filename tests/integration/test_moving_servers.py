@@ -85,29 +85,6 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     }
 
 
-def test_an_operator_that_starts_in_the_middle_of_a_move_goes_on_by_the_status(
-    kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
-) -> None:
-    on_deployment(kubectl)
-    change(kubectl, workload="StatefulSet")
-    ready_when_there(kubectl, 0)
-    wait(kubectl, "mcd/shop", ".status.readyReplicas", 3)
-    of_namespace.kill()
-    ready_when_there(kubectl, 1)
-    second = start(kubectl, operators)
-    wait(kubectl, "mcd/shop", ".status.workload", "StatefulSet")
-    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
-    second.kill()
-    draining = status(kubectl)["draining"]
-    # What it is to find: the time is over soon, by the status of the one before.
-    drain_soon(kubectl)
-    assert status(kubectl)["draining"] == draining
-    start(kubectl, operators)
-    kubectl.wait("deployment/shop", "delete")
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
-
-
 def test_with_every_option_each_object_is_created_once_and_an_operator_that_starts_again_writes_nothing(
     kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
 ) -> None:

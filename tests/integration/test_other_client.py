@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from kubernetes_asyncio.client import (
     ApiClient,
-    ApiextensionsV1Api,
     AppsV1Api,
     CoreV1Api,
     CustomObjectsApi,
@@ -98,11 +97,3 @@ async def test_a_memcached_is_made_watched_patched_scaled_and_deleted(kubectl: K
     assert gone["metadata"]["uid"] == shop["metadata"]["uid"]
     apps = AppsV1Api(client)
     await async_eventually(lambda: apps.list_namespaced_deployment(namespace), lambda found: found.items == [])
-
-
-async def test_the_definition_of_its_kind_is_one(kubectl: Kubectl, client: ApiClient) -> None:
-    definition = await ApiextensionsV1Api(client).read_custom_resource_definition("memcacheds.cache.example.com")
-    (version,) = definition.spec.versions
-    assert version.schema.open_apiv3_schema.properties["spec"].properties["size"].type == "integer"
-    assert version.subresources.scale.spec_replicas_path == ".spec.size"
-    assert ("Established", "True") in [(each.type, each.status) for each in definition.status.conditions]

@@ -76,13 +76,3 @@ def test_a_policy_that_denies_a_deployment_is_named_as_one_and_costs_nothing_els
     kubectl("scale", "mcd/shop", "--replicas=2")
     wait(kubectl, "mcd/shop", ".status.replicas", 2)
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
-
-
-@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
-def test_a_policy_that_denies_pods_is_named_as_one_whatever_makes_them(
-    kubectl: Kubectl, forbid: Forbid, workload: str
-) -> None:
-    forbid("pods")
-    kubectl.apply(memcached("shop", 1, workload=workload), create=True)
-    denied = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
-    assert f"denied request: {WORDS}" in denied["message"]

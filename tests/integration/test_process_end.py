@@ -80,18 +80,6 @@ def test_workers_finish_what_they_do_before_it_ends(kubectl: Kubectl, operators:
 
 
 @pytest.mark.cluster("simulator")
-def test_what_takes_longer_than_the_shutdown_timeout_is_cancelled(
-    kubectl: Kubectl, operators: Operators, held: Held
-) -> None:
-    operator = operators.start("-n", kubectl.namespace, "--shutdown-timeout-s=0.5").ready()
-    kubectl.apply(memcached("stuck", 1))
-    held.wait_for_request()
-    operator.send(signal.SIGTERM)
-    operator.wait_for_log("cancelled 1 reconciles that had not finished within 0.5 s")
-    assert ended_well(operator)
-
-
-@pytest.mark.cluster("simulator")
 @STOP_SIGNALS
 def test_a_second_request_ends_it_at_once(
     kubectl: Kubectl, operators: Operators, held: Held, number: signal.Signals

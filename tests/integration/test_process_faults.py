@@ -44,19 +44,6 @@ class TestCrd:
         yield installed
         install_crd(installed)
 
-    def test_missing_at_the_start_it_is_said_once_with_the_remedy_and_awaited(
-        self, crd: Cluster, kubectl: Kubectl, operators: Operators
-    ) -> None:
-        crd.kubectl("delete", "-f", str(CRD))
-        operator = operators.start("-n", kubectl.namespace)
-        line = operator.wait_for_log("cannot watch memcacheds", REMEDY_CRD)
-        assert "404 NotFound" in line
-        install_crd(crd)
-        operator.ready()
-        kubectl.apply(memcached("awaited", 1))
-        kubectl.wait_field("mcd/awaited", ".status.replicas", 1)
-        assert logged_in_a_loop(logged(operator, "cannot watch", "404")) == []
-
     def test_deleted_and_installed_again_while_running_it_is_said_once_and_all_goes_on(
         self, crd: Cluster, kubectl: Kubectl, operators: Operators
     ) -> None:

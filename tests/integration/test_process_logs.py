@@ -11,21 +11,15 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.integration.accounts import account_with_role, operator_rules
-from tests.integration.conftest import Operators, memcached
+from tests.integration.conftest import Operators
 from tests.integration.oracle import create_memcached, make_ready, pods_of, wait, wait_condition
 from tests.integration.requests import writes_of, written
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess
 
 pytestmark = pytest.mark.cluster("simulator")
 
 TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO |WARN |ERROR|FATAL) \S.*: \S.*\n")
 RECONCILE_ID = re.compile(r"  reconcile=[0-9a-f]{6}-\d+\n$")
-
-
-def about(operator: OperatorProcess, name: str) -> list[str]:
-    """The lines about the Memcached of that name."""
-    return [line for line in operator.lines if f"/{name}" in line]
 
 
 def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
@@ -74,24 +68,6 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
         "patch deployments cache",
         "delete poddisruptionbudgets cache",
     }, "no write without a line, no line without a write"
-
-
-def test_what_changes_nothing_says_nothing_at_info(kubectl: Kubectl, operators: Operators) -> None:
-    operator = operators.start("-n", kubectl.namespace).ready()
-    create_memcached(kubectl, "calm", 1)
-    operator.wait_for_log("calm", "created Deployment with 1 replicas")
-    operator.wait_for_log("calm", "created Service")
-    before = about(operator, "calm")
-    kubectl("annotate", "mcd/calm", "deployment/calm", "note=nothing")
-    kubectl("label", "pods", "--selector=memcached_cr=calm", "note=nothing")
-    kubectl.apply(memcached("later", 0))
-    wait_condition(kubectl, "later", "Progressing", "Complete")
-    assert about(operator, "calm") == before
-    assert operator.stop() == 0
-    again = operators.start("-n", kubectl.namespace).ready()
-    kubectl.apply(memcached("latest", 0))
-    wait_condition(kubectl, "latest", "Progressing", "Complete")
-    assert about(again, "calm") == []
 
 
 def test_no_credential_is_logged_at_any_level_also_when_it_is_refused(

@@ -100,23 +100,6 @@ def test_an_http_proxy_carries_everything(kubectl: Kubectl, operators: Operators
     assert len(proxy.tunnels) >= len(["memcacheds", "deployments", "pods", "writes"])
 
 
-@pytest.mark.cluster("simulator")
-@pytest.mark.parametrize(
-    ("flags", "variables", "message"),
-    [
-        (["--workers=0"], {}, "--workers: '0' is not allowed, it must be a whole number from 1 to 256"),
-        (["--no-such-flag"], {}, "--no-such-flag"),
-    ],
-)
-def test_a_wrong_setting_ends_it_with_exit_code_2_and_says_what_is_allowed(
-    operators: Operators, flags: list[str], variables: dict[str, str], message: str
-) -> None:
-    operator = operators.start_bare(*flags, **variables)
-    assert operator.wait() == 2
-    assert message in operator.log
-    assert "Traceback" not in operator.log
-
-
 def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_when_the_server_comes(
     kubectl: Kubectl, operators: Operators
 ) -> None:

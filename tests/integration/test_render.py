@@ -118,28 +118,6 @@ def _made_for(kubectl: Kubectl, name: str) -> list[Json]:
     return [each for each in found if uid in {owner["uid"] for owner in each["metadata"].get("ownerReferences", ())}]
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        memcached("negative", -1),
-        memcached("text", "3"),
-        memcached("spaced", 1, image="a b"),
-        memcached("Capital", 1),
-        memcached("x" * 53, 1),
-    ],
-    ids=lambda written: str(written["metadata"]["name"][:10]),
-)
-def test_what_the_api_server_refuses_is_refused_and_the_field_named(kubectl: Kubectl, written: Json) -> None:
-    field = "metadata.name" if written["spec"] == {"size": 1} else "spec."
-    text = json.dumps(written)
-    refused = kubectl.run("create", "--validate=false", "-f", "-", input=text, check=False)
-    assert refused.returncode != 0
-    assert field in refused.stderr
-    printed = render(text)
-    assert (printed.returncode, printed.stdout) == (1, "")
-    assert f"standard input: {field}" in printed.stderr
-
-
 SIZES = ["3", "3.0", "1e1", "08", "0x1F", "!!float 3", "y", "~", "'3'", "2.5", "1:30", "2147483648.0", "-1.0"]
 
 

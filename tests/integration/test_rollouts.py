@@ -41,38 +41,6 @@ def test_servers_are_evicted_from_the_top_each_when_all_have_been_ready_for_the_
     assert "Replacing the server shop-2" in shop.await_event("Replacing")
 
 
-def test_a_new_server_that_does_not_get_ready_stops_it_and_the_old_specification_puts_that_one_back(
-    shop: Rolling,
-) -> None:
-    shop.create(3, image=FORMER, rollout=PACE)
-    shop.change(image="memcached:wrong")
-    assert shop.next() == "shop-2"
-    shop.fail("shop-2", "ImagePullBackOff")
-    words = shop.await_condition("Degraded", "RolloutStuck")
-    assert words.startswith("The new server shop-2 is not ready (ImagePullBackOff), so the other 2 are not replaced")
-    assert shop.get()["status"]["readyReplicas"] == 2
-
-    shop.change(image=FORMER)
-    assert shop.next() == "shop-2"
-    shop.serve("shop-2", since=NOW)
-    shop.await_condition("Ready", "AllServersReady")
-    assert shop.evicted() == ["shop-2", "shop-2"]
-    assert shop.pods()["shop-2"]["spec"]["containers"][0]["image"] == FORMER
-
-
-def test_a_restart_that_kubectl_asks_for_goes_at_the_same_pace(shop: Rolling) -> None:
-    shop.create(2, rollout=PACE)
-    shop.kubectl("rollout", "restart", "statefulset/shop")
-    assert shop.next() == "shop-1"
-    shop.serve("shop-1", since=NOW)
-    shop.await_left(1, 2)
-    assert shop.evicted() == ["shop-1"]
-    shop.serve("shop-1")
-    assert shop.next() == "shop-0"
-    restarted = [pod["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] for pod in shop.pods().values()]
-    assert len(set(restarted)) == 1
-
-
 @pytest.mark.cluster("kubernetes")  # the simulator asks no budgets
 @pytest.mark.parametrize(
     ("budgets", "words"),

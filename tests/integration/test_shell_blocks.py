@@ -29,39 +29,6 @@ def shell(cluster: Cluster, page: Page, tmp_path: Path) -> Iterator[Shell]:
             print(node.log)
 
 
-PAGE = """
-<!-- not run: it needs a node -->
-```console
-$ a
-```
-
-```console
-$ b \\
-> c
-one
-two
-$ d
-```
-
-1. Indented:
-
-   <!-- fails -->
-   ```sh
-   e
-     f
-   ```
-
-<!-- first: g -->
-```sh
-h
-```
-
-```python title="i.py"
-print("i")
-```
-"""
-
-
 # What most readers type, and so the page that the gate runs.
 FOR_KUBERNETES = [
     pytest.param(page, id=page.path, marks=[pytest.mark.core] if page.path == "README.md" else [])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
     complete,
@@ -17,20 +16,12 @@ from tests.integration.oracle import (
     patch_pods,
     pods_of,
     wait,
-    wait_condition,
     writes,
 )
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
-
-
-def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
-    """Let the namespace have so much of some resources, and wait until that is in force."""
-    kubectl.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}})
-    for resource, amount in hard.items():
-        wait(kubectl, "resourcequota/few", f".status.hard['{resource.replace('.', chr(92) + '.')}']", amount)
 
 
 def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) -> None:
@@ -76,30 +67,6 @@ def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
     assert condition(kubectl, "shop", "Available")["reason"] == "MinimumReplicasUnavailable"
     # A server that is lost is no rollout.
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator has no quotas
-def test_what_a_quota_refuses_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
-    quota(kubectl, {"count/deployments.apps": "0"})
-    kubectl.apply(memcached("shop", 1), create=True)
-    degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
-    assert "exceeded quota: few" in degraded["message"]
-    status = kubectl.get("mcd", "shop")["status"]
-    assert (status["nodes"], status["replicas"]) == ([], 0)
-    assert condition(kubectl, "shop", "Available")["status"] == "False"
-
-    # Nothing tells the operator of a quota that was changed, but a change of the Memcached has it look at once.
-    quota(kubectl, {"pods": "1"})
-    kubectl("scale", "mcd/shop", "--replicas=2")
-    wait(kubectl, "mcd/shop", ".status.replicas", 1)
-    degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
-    assert "exceeded quota: few, requested: pods=1" in degraded["message"]
-    assert "exceeded quota: few" in condition(kubectl, "shop", "Available")["message"]
-
-    quota(kubectl, {"pods": "5"})
-    kubectl("scale", "mcd/shop", "--replicas=3")
-    wait(kubectl, "mcd/shop", ".status.replicas", 3)
-    assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
 
 
 def test_a_whole_life_costs_one_create_of_each_object_and_no_write_at_rest(kubectl: Kubectl) -> None:

@@ -30,7 +30,6 @@ DOCUMENTS = (
 _DIFFERENCE = re.compile(r"Differs from Kubernetes: (?!nothing known\.$)", re.MULTILINE)
 # A list's own text is indented as well, but does not follow a paragraph and an empty line.
 _INDENTED_CODE = re.compile(r"^(?![ \t]|[-*] |\d+\. ).+\n\n((?: {4}|\t).*)", re.MULTILINE)
-_CODE = re.compile(r"^(?![ \t]|[-*] |\d+\. ).+\n\n((?: {4}|\t).*)", re.MULTILINE)
 _CODE = re.compile(r"^```python\n(.+?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -57,12 +56,6 @@ def test_code_stands_in_fenced_blocks_of_a_language_that_the_reader_of_blocks_kn
     outside = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert _INDENTED_CODE.findall(outside) == [], "make it a fenced block: sh, console, text or its language"
     assert re.findall(r"^ *```(?:bash|shell|zsh)$", text, re.MULTILINE) == []
-
-
-@pytest.mark.parametrize("reason", Reason)
-def test_each_reason_of_a_condition_has_its_place_in_the_table(reason: Reason) -> None:
-    table = [line for line in (PROJECT / "docs" / "conditions.md").read_text().splitlines() if line.startswith("|")]
-    assert any(f"`{reason}`" in line for line in table)
 
 
 def section(document: str, title: str) -> str:
@@ -113,22 +106,6 @@ def test_what_to_do_about_each_warning_is_told(source: Path) -> None:
         assert words in documented, f"docs/operations.md does not list {format_!r}"
 
 
-NAMED_TESTS = re.findall(r"`(tests/[\w/]+\.py)(?:::([\w:]+))?`", (PROJECT / "docs" / "from-the-guides.md").read_text())
-
-
-@pytest.mark.parametrize(("file", "name"), sorted(set(NAMED_TESTS)), ids=lambda part: part)
-def test_each_test_that_the_map_of_the_guides_names_is_there(file: str, name: str) -> None:
-    tree: ast.AST = ast.parse((PROJECT / file).read_text())
-    for part in filter(None, name.split("::")):
-        found = [
-            node
-            for node in ast.iter_child_nodes(tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == part
-        ]
-        assert found, f"docs/from-the-guides.md names {file}::{name}"
-        tree = found[0]
-
-
 def test_each_row_of_the_map_of_the_guides_names_its_test() -> None:
     rows = [
         line for line in (PROJECT / "docs" / "from-the-guides.md").read_text().splitlines() if line.startswith("| ")
@@ -138,15 +115,6 @@ def test_each_row_of_the_map_of_the_guides_names_its_test() -> None:
     for row in set(rows) - set(headers):
         *_, test, _ = re.split(r"(?<!\\)\|", row)
         assert "this page" in test or "`tests/" in test, row
-
-
-@pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/simulator.md"]
-)
-def test_each_file_that_a_document_names_is_there(name: str) -> None:
-    files = {path.relative_to(PROJECT).as_posix() for path in PROJECT.glob("*/**/*.py") if ".venv" not in path.parts}
-    for named in re.findall(r"`([\w./]+\.py)`", (PROJECT / name).read_text()):
-        assert any(file == named or file.endswith(f"/{named}") for file in files), f"{name} names {named}"
 
 
 def test_each_package_stands_in_the_architecture() -> None:

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
+PAGES = (
+    *("README.md", "CONTRIBUTING.md"),
+    *(f"docs/{page}.md" for page in ("architecture", "decisions", "from-the-guides", "reliability", "simulator")),
+)
 # Where the files lie that the pages name.
 _TOPS = ("memcached_operator", "operator_runtime", "kube_simulator", "lab", "tests", "docs", "examples", "benchmarks")
 
 _FIELDS = {"metadata", "spec", "status"}
 _DOTTED = re.compile(r"`([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?`")
-_FILE = re.compile(r"(?<![\w/.-])((?:\w+/)*\w+\.py)(?:(?:::|<br/>)(?!\w+\.py)(\w+(?:\.\w+)*))?")
+_FILE = re.compile(r"(?<![\w/.-])((?:\w+/)*\w+\.py)(?:(?:::|<br/>)(?!\w+\.py)(\w+(?:(?:\.|::)\w+)*))?")
 
 
 def members(node: ast.AST) -> set[str]:
@@ -49,15 +53,15 @@ def defined() -> dict[str, set[str]]:
 
 def is_there(name: str, known: set[str]) -> bool:
     """Whether a dotted name is of these, or of a module or a class elsewhere."""
-    parts = name.split(".")
+    parts = re.split(r"\.|::", name)
     if parts[0] in known:
         return set(parts) <= known
     return all(part in defined().get(owner, ()) for owner, part in pairwise(parts)) and parts[0] in defined()
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "decisions.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_pages_for_readers_of_the_code_name_only_what_is_there(page: str) -> None:
-    text = (PROJECT / "docs" / page).read_text()
+    text = re.sub(r'title="[^"]+"', "", (PROJECT / page).read_text())
     gone = [
         f"{owner}.{name}"
         for owner, name in _DOTTED.findall(text)
@@ -70,3 +74,10 @@ def test_the_pages_for_readers_of_the_code_name_only_what_is_there(page: str) ->
         if not places or (name and not is_there(name, known)):
             gone.append(f"{file}::{name}" if name else file)
     assert gone == []
+
+
+def test_each_promise_of_reliability_names_its_test() -> None:
+    lines = (PROJECT / "docs" / "reliability.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| fault |")]
+    assert len(rows) > 20
+    assert [row for row in rows if "::test_" not in row] == []

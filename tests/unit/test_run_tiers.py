@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests import run_tiers
-from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments
+from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run
 from tests.tiers import TIERS, Run, Tier
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
@@ -36,37 +36,6 @@ def command(tier: Tier, plan: Plan) -> list[str]:
 )
 def test_a_tier_left_out_fails_a_run_that_must_be_complete(outcomes: list[Outcome], complete: bool, code: int) -> None:
     assert exit_code(outcomes, complete=complete) == code
-
-
-@pytest.mark.parametrize(
-    ("arguments", "selected"),
-    [
-        ([], ["tests/unit", "tests/helm"]),
-        (["-k", "queue"], ["tests/unit", "tests/helm", "-k", "queue"]),
-        (["tests/unit/test_a.py::test_x", "-x"], ["tests/unit/test_a.py::test_x", "-x"]),
-        (["tests/e2e"], None),
-        (["tests/unit-of-another-kind"], None),
-        (["tests/e2e", "tests/unit"], ["tests/unit"]),
-        (["tests/helm/test_a.py"], ["tests/helm/test_a.py"]),
-    ],
-)
-def test_paths_among_the_arguments_select_within_their_own_tier(
-    arguments: list[str], selected: list[str] | None
-) -> None:
-    assert split_arguments(arguments, ("tests/unit", "tests/helm")) == selected
-
-
-ON_SIMULATOR = {f"{tiers} on the simulator" for tiers in ("conformance and examples", "integration")}
-PYTHON_ALONE = {"lint", "docs", "demo", "unit", *ON_SIMULATOR}
-
-
-@pytest.mark.parametrize(
-    ("plan", "run"),
-    [(QUICK, PYTHON_ALONE), (GATE, PYTHON_ALONE | {"integration on kubernetes", "hand-over between real memcacheds"})],
-    ids=["quick", "gate"],
-)
-def test_a_shorter_run_has_the_tiers_that_it_is_for(plan: Plan, run: set[str]) -> None:
-    assert {tier.name for tier in TIERS if isinstance(command_of(tier, plan), list)} == run
 
 
 def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
-
-from docs.site import reading
 
 PROJECT = Path(__file__).parents[3]
 SEARCH = Path(__file__).with_name("search_on_site.js")
@@ -43,27 +40,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     build(config)
     return folder / "site"
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ("<code>--leader-elect</code>", '<code class="word">--leader-elect</code>'),
-        ("<code>a&amp;b</code>", '<code class="word">a&amp;b</code>'),
-        ("<code>kubectl get pods</code>", "<code>kubectl get pods</code>"),
-        (f"<code>{'x' * 41}</code>", f"<code>{'x' * 41}</code>"),
-        ("<pre><code><span>x</span></code></pre>", "<pre><code><span>x</span></code></pre>"),
-    ],
-)
-def test_an_identifier_that_goes_into_a_line_is_one_word(written: str, read: str) -> None:
-    assert reading.with_whole_words(written) == read
-
-
-def test_each_cell_of_a_table_says_what_its_column_is() -> None:
-    row = '<tr>\n<td>a</td>\n<td style="text-align: right;"></td>\n</tr>\n'
-    table = f'<table>\n<thead>\n<tr>\n<th><code>x</code> &lt; "y"</th>\n<th>b</th>\n</tr>\n</thead>\n{row}{row}</table>'
-    labels = re.findall(r'<td data-label="([^"]*)"', reading.with_labelled_cells(table))
-    assert labels == ["x &lt; &quot;y&quot;", "b"] * 2
 
 
 def test_pages_have_the_style_sheet_and_the_script_and_the_folder_s_python_stays_away(site: Path) -> None:

@@ -10,56 +10,7 @@ from mkdocs.config import load_config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import Abort
 
-from docs.site import repository
-
 PROJECT = Path(__file__).parents[3]
-
-
-@pytest.mark.parametrize(
-    ("source", "link", "on_the_site"),
-    [
-        ("docs/architecture.md", "[a](decisions.md#the-wire)", "[a](decisions.md#the-wire)"),
-        ("docs/architecture.md", "[a](../README.md)", "[a](repository/README.md)"),
-        ("docs/performance.md", "[a](../benchmarks/README.md#run)", "[a](repository/benchmarks/README.md#run)"),
-        ("README.md", "[a](docs/settings.md)", "[a](../settings.md)"),
-        ("README.md", "![a](docs/demo.svg)", "![a](../demo.svg)"),
-        ("README.md", "[![a](docs/demo.svg)](LICENSE)", "[![a](docs/demo.svg)](LICENSE)"),
-        ("benchmarks/README.md", "[a](../docs/performance.md)", "[a](../../performance.md)"),
-        ("docs/architecture.md", "[the `lab/`](../lab)", "the `lab/`"),
-        (
-            "docs/architecture.md",
-            "[a](#below) [b](https://memcached.org/x)",
-            "[a](#below) [b](https://memcached.org/x)",
-        ),
-        (
-            "docs/a.md",
-            "`^[a-z](../README.md)$` [`a`](../README.md)",
-            "`^[a-z](../README.md)$` [`a`](repository/README.md)",
-        ),
-        ("docs/a.md", "``a`b`` [a](../README.md) `c`", "``a`b`` [a](repository/README.md) `c`"),
-        ("docs/a.md", "```sh\n[a](../README.md)\n```", "```sh\n[a](../README.md)\n```"),
-    ],
-)
-def test_a_link_means_the_same_file_on_the_site(source: str, link: str, on_the_site: str) -> None:
-    assert repository.with_links_of_the_site(f"Before\n{link}\n", source, PROJECT) == f"Before\n{on_the_site}\n"
-
-
-def test_what_pages_link_to_belongs_to_the_site_and_so_does_what_that_links_to(
-    tmp_path: Path,
-) -> None:
-    texts = {
-        "docs/a.md": "[to](../README.md) [to](b.md) [to](../lab)",
-        "docs/b.md": "",
-        "README.md": "[to](docs/b.md) [to](LICENSE) [back](README.md) [nowhere](GONE.md)",
-        "LICENSE": "[no](OTHER.md)",
-        "OTHER.md": "",
-        "lab/x.py": "",
-    }
-    for path, text in texts.items():
-        file = tmp_path / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-    assert repository.linked(iter(["docs/a.md"]), tmp_path) == ["LICENSE", "README.md"]
 
 
 def site(tmp_path: Path, page: str) -> MkDocsConfig:

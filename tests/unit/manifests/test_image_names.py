@@ -77,21 +77,6 @@ def values() -> Any:
     return yaml.safe_load((ROOT / "charts" / "memcached-operator" / "values.yaml").read_text())
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"),
-    [
-        ("memcached:1", False),
-        ("example/memcached:1", False),
-        ("registry.example.com/memcached", True),
-        ("localhost/memcached:1", True),
-        ("registry:5000/memcached:1", True),
-        ("localhost", False),
-    ],
-)
-def test_a_name_is_whole_with_its_registry(name: str, whole: bool) -> None:
-    assert is_whole(name) == whole
-
-
 def test_no_manifest_and_no_default_names_an_image_by_half() -> None:
     found = [*of_files(), *of_code()]
     assert len(found) > 15, "they are looked for where they are no more"

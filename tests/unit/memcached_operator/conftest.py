@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.memcached_operator.running_servers import control
+from tests.unit.memcached_operator.running_servers import run_for_long
 from tests.unit.memcached_operator.scaled_servers import Servers, running_scaled
 from tests.unit.memcached_operator.support import live_deployment
 from tests.unit.memcached_operator.world import World
@@ -33,13 +33,7 @@ async def running(world: World) -> World:
 @pytest.fixture
 async def named(world: World) -> World:
     """Three servers of a StatefulSet, which have run for long."""
-    world.memcached(size=3, workload="StatefulSet")
-    await world.reconcile_shown()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
+    return await run_for_long(world, size=3, workload="StatefulSet")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 from tests.unit.fake_server import Json
@@ -60,6 +61,17 @@ def control(world: World, *, unready: tuple[int, ...] = ()) -> None:
         world.api.put(made)
     for key in [key for key in world.api.objects if key[0] == "Pod"]:
         resize(world, world.api.objects[key])
+
+
+async def run_for_long(world: World, **spec: Any) -> World:
+    """Servers of that specification that have run for an hour, with nothing left to do."""
+    world.memcached(**spec)
+    await world.reconcile_shown()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    await world.settle()
+    return world
 
 
 def resize(world: World, found: Json, **condition: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from memcached_operator.servers.stats_answer import StatsAnswer
 from tests.unit.memcached_operator.running_servers import (
-    control,
     pod,
+    run_for_long,
     stateful_set,
     template_of,
 )
@@ -17,7 +17,7 @@ WINDOW_S, POLL_S = 600, 30
 DAY_S = 86_400
 WRITE = "strategic_merge_patch StatefulSet"
 SPEC: dict[str, Any] = {"size": 2, "workload": "StatefulSet", "memoryScaling": {"max": "512Mi"}}
-BATCH, LOSS, CALM = (100, 0), (100, 100), (0, 0)
+LOSS, CALM = (100, 100), (0, 0)
 
 
 class Servers:
@@ -60,13 +60,7 @@ class Servers:
 async def running_scaled(**changes: Any) -> World:
     """Two servers that run for long and are asked."""
     world = World(queried=True)
-    world.memcached(**SPEC | changes)
-    await world.reconcile_shown()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
+    return await run_for_long(world, **SPEC | changes)
 
 
 def memory_of(world: World) -> str:

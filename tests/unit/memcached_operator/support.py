@@ -31,7 +31,6 @@ OTHER_UID = "00000000-0000-4000-8000-000000000001"
 NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 """As the API server's authorization refuses."""
 
-decode_workload = msgspec.json.Decoder(WorkloadManifest).decode
 _LIVE = json.loads((HERE / "live_deployment.json").read_text())
 _POD = {
     "apiVersion": "v1",

@@ -86,18 +86,3 @@ def test_no_more_words_of_features_stand_in_a_room_than_so_many(room: str) -> No
     found = {feature: words_of(feature, words) for feature in WORDS}
     more = {feature: number for feature, number in found.items() if number > BOUNDS[room].get(feature, 0)}
     assert not more, f"more words than before: {more}"
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("# hand over\ndef f():\n    'Hand over.'\n", 0),
-        ("handed = not_over", 0),
-        ("a.handover = f(hand_over=HandingOver)", 3),
-        ("def hands_over(peers): return 'hand-over to its peers'", 4),
-        ("from x.handover import peers", 1),
-        ("match a:\n    case B(handover=peers): pass", 2),
-    ],
-)
-def test_names_and_texts_are_counted_and_nothing_that_is_said_about_them(source: str, expected: int) -> None:
-    assert words_of("handover", said(source)) == expected

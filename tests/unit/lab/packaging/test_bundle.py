@@ -34,16 +34,7 @@ MANIFESTS = {
 SPEC = CSV["spec"]
 [CRD] = [thing for thing in MANIFESTS.values() if thing["kind"] == "CustomResourceDefinition"]
 SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-ANNOTATIONS = yaml.safe_load(COMMITTED["bundle/metadata/annotations.yaml"])["annotations"]
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-
-# The kinds that OLM applies from a bundle, but for those of single distributions: operator-registry's
-# pkg/lib/bundle/supported_resources.go.
-SUPPORTED = {
-    *("ClusterServiceVersion", "CustomResourceDefinition", "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap"),
-    *("Role", "RoleBinding", "Service", "ServiceAccount", "PriorityClass", "PodDisruptionBudget"),
-    *("VerticalPodAutoscaler", "PrometheusRule", "ServiceMonitor"),
-}
 
 
 def deployment(csv: dict[str, Any] = CSV) -> dict[str, Any]:
@@ -66,24 +57,6 @@ def variable(name: str) -> dict[str, Any]:
 
 def test_the_committed_bundle_is_what_the_manifests_make() -> None:
     assert bundle(read_sources()) == COMMITTED, "run ./dev bundle"
-
-
-def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_the_bundle() -> None:
-    prefix = "operators.operatorframework.io.bundle."
-    assert ANNOTATIONS[f"{prefix}mediatype.v1"] == "registry+v1"
-    assert ANNOTATIONS[f"{prefix}package.v1"] == PACKAGE
-    for name in (f"{prefix}manifests.v1", f"{prefix}metadata.v1", "operators.operatorframework.io.test.config.v1"):
-        folder = ANNOTATIONS[name]
-        assert folder.endswith("/")
-        assert any(path.startswith(f"bundle/{folder}") for path in COMMITTED), folder
-
-
-def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> None:
-    kinds = [thing["kind"] for thing in MANIFESTS.values()]
-    assert set(kinds) <= SUPPORTED
-    assert kinds.count("ClusterServiceVersion") == 1
-    # Of an account that is in both, the CSV's permissions and the bundle's object contend.
-    assert "ServiceAccount" not in kinds
 
 
 def test_each_owned_crd_is_in_the_bundle_and_each_crd_of_the_bundle_is_owned() -> None:
@@ -128,12 +101,6 @@ def test_the_permissions_are_those_of_the_role_and_no_permission_is_cluster_wide
     assert granted["serviceAccountName"] == deployment()["spec"]["template"]["spec"]["serviceAccountName"]
     # OLM turns permissions into a ClusterRole where the OperatorGroup means all namespaces.
     assert "clusterPermissions" not in SPEC["install"]["spec"]
-
-
-def test_the_role_has_what_the_operator_for_all_namespaces_needs_too() -> None:
-    [granted] = SPEC["install"]["spec"]["permissions"]
-    for thing in yaml.safe_load_all((PROJECT / "manifests/rbac/cluster_role.yaml").read_text()):
-        assert all(rule in granted["rules"] for rule in thing["rules"])
 
 
 def test_the_deployment_is_the_manifests_but_for_what_olm_says_of_the_namespaces() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab.packaging.bundle import CHANNEL, bundle, read_sources, write as write_bundle
-from lab.packaging.catalog import CatalogError, Release, write
+from lab.packaging.catalog import Release, write
 from lab.programs import olm
 from memcached_operator import __version__
 from tests.cluster import REQUIRED_VARIABLE
@@ -37,16 +36,6 @@ def complaints(folder: Path) -> list[str]:
 
 def test_operator_verify_finds_nothing_in_the_committed_bundle() -> None:
     assert complaints(BUNDLE) == []
-
-
-def test_a_crd_behind_a_comment_is_not_found_by_operator_verify_nor_by_opm(tmp_path: Path) -> None:
-    broken = tmp_path / "bundle"
-    shutil.copytree(BUNDLE, broken)
-    [crd] = (broken / "manifests").glob("*_memcacheds.yaml")
-    crd.write_text("# A comment.\n---\n" + crd.read_text())
-    assert any("not found in bundle" in line for line in complaints(broken))
-    with pytest.raises(CatalogError, match="couldn't find"):
-        write([Release(broken, IMAGE)], tmp_path / "catalog")
 
 
 def test_a_catalog_of_the_committed_bundle_is_one_that_opm_accepts(tmp_path: Path) -> None:

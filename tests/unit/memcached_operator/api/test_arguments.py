@@ -23,7 +23,6 @@ ALONE = "must be a flag or its value; memcached ignores other words"
 ENDS = "memcached prints a text and exits; omit it"
 DISK = "spec.extstore says how a server uses a disk; set that field instead"
 TLS = "spec.tls specifies the TLS of servers; set that field instead"
-PASSWORDS = "spec.auth specifies the passwords that servers require; set that field instead"
 
 REFUSED: list[tuple[list[str], str]] = [
     # What a field says, however it is written.

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kube_simulator.schema import custom, structural
 from lab.packaging.crd_reference import fields
 from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.api.reading import read_spec
+from tests.specifications import FILLED_IN
 from tests.unit.memcached_operator.world import UNSEEN
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
@@ -19,20 +19,6 @@ MANIFEST = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
 SAMPLES = MANIFESTS / "samples"
 SAMPLE = SAMPLES / "cache_v1alpha1_memcached_cr.yaml"
 NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
-
-
-FILLED_IN: dict[str, Any] = {
-    "size": 1,
-    "memory": "64Mi",
-    "maxConnections": 1024,
-    "threads": 4,
-    "maxItemSize": "1Mi",
-    "rollout": {"minReadySeconds": 60, "paused": False},
-    "warmRestart": False,
-    "workload": "Deployment",
-    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
-    "drainPeriodSeconds": 30,
-}
 
 
 @pytest.fixture(name="version")
@@ -75,14 +61,6 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
     }
 
 
-@pytest.mark.parametrize("given", [{}, {"service": {}, "disruptionBudget": {}, "tls": {"secretName": "a"}}])
-def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_left_out(given: dict[str, Any]) -> None:
-    [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
-    filled = structural.default(resource.schema, {"spec": given})["spec"]
-    assert filled.keys() >= {"size", "workload", "service", "drainPeriodSeconds"}
-    assert read_spec(json.dumps(filled).encode()) == read_spec(json.dumps(given).encode())
-
-
 def test_the_operators_status_can_be_scaled_by_kubectl_and_an_autoscaler(version: dict[str, Any]) -> None:
     properties = version["schema"]["openAPIV3Schema"]["properties"]
     assert version["subresources"]["status"] == {}
@@ -110,29 +88,3 @@ def test_the_samples_have_names_of_their_own_and_are_all_installed_together() ->
     assert yaml.safe_load((SAMPLES / "kustomization.yaml").read_text())["resources"] == files
     used = [yaml.safe_load((SAMPLES / name).read_text())["metadata"]["name"] for name in files]
     assert len(set(used)) == len(used)
-
-
-@pytest.mark.parametrize("part", ["spec", "status"])
-def test_lists_maps_and_strings_have_bounds(part: str) -> None:
-    """As Kubernetes' API conventions ask: so the API server can estimate what a rule over them costs."""
-    unbounded = []
-    for field in fields(memcached_crd()):
-        nodes = {field.path: field.schema}
-        nodes |= {
-            f"{field.path}[]": field.schema[inner]
-            for inner in ("items", "additionalProperties")
-            if inner in field.schema
-        }
-        for path, node in nodes.items():
-            match node.get("type"):
-                case "array":
-                    bounded = "maxItems" in node
-                case "object":
-                    bounded = "maxProperties" in node or not isinstance(node.get("additionalProperties"), dict)
-                case "string":
-                    bounded = bool(node.keys() & {"maxLength", "enum"}) or node.get("format") == "date-time"
-                case _:
-                    bounded = True
-            if path.startswith(part) and not bounded:
-                unbounded.append(path)
-    assert unbounded == []

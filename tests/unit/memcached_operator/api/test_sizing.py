@@ -36,24 +36,10 @@ def _measured() -> list[Measured]:
 MEASURED = _measured()
 
 
-def test_the_page_has_every_size_with_every_kind_of_values() -> None:
-    filled = {(each.memory_mib, each.what) for each in MEASURED if each.connections == 1024}
-    for memory_mib in (64, 256, 1024):
-        for what in ("values of 64 B", "values of 1 KB", "values of 50 KB", "values of 64 B, one of every size"):
-            assert (memory_mib, what) in filled
-
-
 def _disk_kib(measured: Measured) -> int:
     """Of a disk six times as large as the memory, half of which is filled."""
     with_disk = "three times the memory with a disk" in measured.what
     return disk_memory_kib(disk_layout(6 * measured.memory_mib, 1024), 1) if with_disk else 0
-
-
-@pytest.mark.parametrize("memory_mib", [64, 256, 1024])
-@pytest.mark.parametrize("values", ["2 KB", "50 KB", "1 MB"])
-def test_the_page_has_servers_with_a_disk_of_each_size_and_kind_of_values(memory_mib: int, values: str) -> None:
-    what = f"values of {values}, three times the memory with a disk"
-    assert (memory_mib, what) in {(each.memory_mib, each.what) for each in MEASURED}
 
 
 @pytest.mark.parametrize("measured", MEASURED, ids=lambda each: f"{each.memory_mib} MiB {each.what}")

@@ -170,27 +170,6 @@ async def test_what_the_gauge_shows(of_image: OtherManager) -> None:
     assert contested() == 0
 
 
-async def test_of_several_contested_objects_one_is_written_each_second_and_each_has_its_turn(running: World) -> None:
-    kinds = ("Deployment", "Service", "PodDisruptionBudget")
-
-    def edit(number: int) -> None:
-        for kind in kinds:
-            live = running.api.objects[kind, NAMESPACE, NAME]
-            live["metadata"]["labels"]["app"] = f"evil-{number}"
-            running.api.put(live)
-
-    running.memcached(size=2, service={}, disruptionBudget={})
-    await running.settle()
-    of_labels = OtherManager(running, edit)
-    await of_labels.contend(REPAIRS)
-    began, of_labels.writes = running.clock.now, []
-    await of_labels.contend(60)
-    times, written = zip(*of_labels.writes, strict=True)
-    assert all(later - earlier >= CONTESTED_EVERY_S for earlier, later in pairwise(times))
-    assert times[-1] <= began + 60.0
-    assert {verb: written.count(verb) for verb in written} == {f"strategic_merge_patch {kind}": 10 for kind in kinds}
-
-
 # The Deployment as a whole
 
 

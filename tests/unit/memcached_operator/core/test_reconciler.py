@@ -14,8 +14,6 @@ from memcached_operator.core.observed.memcacheds import memcached_record
 from operator_runtime.client.errors import KubeError, MalformedAnswer, Unreachable
 from operator_runtime.client.resources import Resource
 from tests.unit.memcached_operator.support import (
-    DEPLOYMENT_UID,
-    IMAGE,
     NAME,
     NAMESPACE,
     UID,
@@ -52,23 +50,7 @@ async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     assert len(running.owners.states) == 0
 
 
-async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:
-    running.memcached(size=5)["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    del running.api.objects["Deployment", NAMESPACE, NAME]
-    assert await running.reconcile_shown() == DONE
-    assert running.api.calls == []
-    assert running.recorder.events == []
-
-
 # Create
-
-
-async def test_a_create_is_told_to_people_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        await world.reconcile()
-        await world.reconcile_shown()
-    assert caplog.messages == ["created Deployment with 2 replicas (new Memcached)"]
-    assert world.recorder.events == [Event("Normal", "Created", "Created Deployment sessions with 2 replicas")]
 
 
 @pytest.mark.parametrize(
@@ -103,19 +85,6 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
 # Scale and repair
 
 
-async def test_a_new_size_is_a_patch_of_the_replicas_alone(running: World, caplog: pytest.LogCaptureFixture) -> None:
-    running.memcached(size=3)
-    running.show()
-    with caplog.at_level(logging.INFO):
-        await running.reconcile()
-    call, *_ = running.api.calls
-    assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
-    assert call.body == {"metadata": {"uid": DEPLOYMENT_UID}, "spec": {"replicas": 3}}
-    assert caplog.messages == ["scaled Deployment from 2 to 3 replicas (spec.size changed)"]
-    note = "Scaled Deployment sessions from 2 to 3 replicas: spec.size changed"
-    assert running.recorder.events == [Event("Normal", "Scaled", note)]
-
-
 async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said(running: World) -> None:
     running.deployment["spec"]["replicas"] = 9
     running.api.put(running.deployment)
@@ -136,40 +105,6 @@ async def test_only_what_others_changed_counts_as_a_repair(running: World) -> No
     running.api.put(running.deployment)
     await running.settle()
     assert running.repairs_counted() == {"metadata.labels": 1, "spec.template.spec.containers.image": 1}
-
-
-async def test_another_image_is_a_patch_of_what_differs_in_the_deployment_that_was_judged(
-    running: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    running.memcached(size=2, image="memcached:2")
-    running.show()
-    with caplog.at_level(logging.INFO):
-        await running.reconcile()
-    call = running.api.calls[0]
-    assert (call.verb, call.kind) == ("strategic_merge_patch", "Deployment")
-    assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
-    # The API server fills in the pull policy by the image's tag, and keeps it where the image alone is written.
-    assert container_of(call.body) == {"name": "memcached", "image": "memcached:2", "imagePullPolicy": None}
-    text = f'spec.template.spec.containers[memcached].image: "{IMAGE}" → "memcached:2"'
-    cost, updated = caplog.messages
-    assert cost.startswith("spec.image: 2 servers are replaced, one at a time; each loses its keys and its address; ")
-    assert updated == f"updated Deployment: {text}"
-    assert running.recorder.events == [
-        Event("Normal", "RollingChange", f'{cost}. spec.image: "{IMAGE}" → "memcached:2"'),
-        Event("Normal", "Updated", f"Updated Deployment sessions: {text}"),
-    ]
-
-
-async def test_the_event_of_other_memory_names_the_argument_and_not_the_whole_command(running: World) -> None:
-    running.memcached(size=2, memory="128Mi")
-    running.show()
-    await running.reconcile()
-    container = "spec.template.spec.containers[memcached]"
-    assert running.recorder.events[-1].note == (
-        f'Updated Deployment sessions: {container}.command[2]: "64" → "128"; '
-        f'{container}.resources.limits.memory: "146Mi" → "220Mi"; '
-        f'{container}.resources.requests.memory: "146Mi" → "220Mi"'
-    )
 
 
 async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: World) -> None:
@@ -273,18 +208,3 @@ async def test_a_foreign_deployment_is_never_written_to_and_that_is_reported_onc
     assert world.deployment["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: UID, APPLIED_ANNOTATION: "{}"}
     assert world.condition("Degraded") == ("False", "AsExpected")
     assert world.condition("Progressing") == ("True", "Deploying")
-
-
-async def test_of_a_deployment_that_says_the_same_otherwise_there_is_no_event() -> None:
-    world = World()
-    world.memcached(size=2, memory="1024Mi", resources={"requests": {"cpu": "1000m"}})
-    await world.reconcile_shown()
-    world.memcached(size=2, memory="1Gi", resources={"requests": {"cpu": "1000m"}})
-    await world.reconcile_shown()
-    assert "strategic_merge_patch Deployment" not in world.api.verbs()
-    world.memcached(size=2, memory="1Gi", resources={"requests": {"cpu": 1}})
-    await world.reconcile_shown()
-    assert "strategic_merge_patch Deployment" in world.api.verbs()
-    assert [each.note for each in world.recorder.events if "Deployment" in each.note] == [
-        f"Created Deployment {NAME} with 2 replicas"
-    ]

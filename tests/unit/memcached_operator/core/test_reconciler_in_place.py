@@ -18,6 +18,7 @@ from tests.unit.memcached_operator.running_servers import (
     get_ready,
     pod,
     reasons,
+    run_for_long,
     sent,
     stateful_set,
 )
@@ -31,13 +32,7 @@ AWAY = "etcd is away"
 async def warm(*, queried: bool = False, size: int = 3) -> World:
     """Servers that keep their items, which have run for long."""
     world = World(queried=queried)
-    world.memcached(size=size, workload="StatefulSet", warmRestart=True)
-    await world.reconcile_shown()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
+    return await run_for_long(world, size=size, workload="StatefulSet", warmRestart=True)
 
 
 def change(world: World, **spec: object) -> None:

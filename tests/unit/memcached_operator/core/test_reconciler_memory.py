@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from memcached_operator.core.rollout.live.resize_state import PATIENCE_S, REFUSED_RETRY_S
 from memcached_operator.servers.server_connection import ErrorKind, Failure
-from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
+from operator_runtime.client.errors import Forbidden, Invalid, NotFound, StatusCause
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.running_servers import (
     EVICT,
@@ -24,12 +23,13 @@ from tests.unit.memcached_operator.running_servers import (
     pod,
     reasons,
     resize,
+    run_for_long,
     sent,
     start_again,
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.support import NAME, NO_RIGHT
+from tests.unit.memcached_operator.support import NO_RIGHT
 from tests.unit.memcached_operator.world import DELAY_S, KEY, World
 
 WRITE, RESIZES = "strategic_merge_patch StatefulSet", [RESIZE] * 3
@@ -132,66 +132,6 @@ async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(na
     assert named.condition("Ready") == ("True", "AllServersReady")
 
 
-async def test_a_missing_right_to_read_pods_is_no_quota_and_the_servers_are_replaced(named: World) -> None:
-    refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
-    named.api.refuse("get", "Pod", *[refusal] * 3)
-    more(named)
-    assert await sent(named) == [WRITE, EVICT]
-    assert all("cannot get" in each.note for each in named.recorder.events if each.reason == "NotResized")
-
-
-async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(named: World) -> None:
-    gone = [
-        NotFound(404, "NotFound", f'pods "{NAME}-{ordinal}" not found', name=f"{NAME}-{ordinal}")
-        for ordinal in range(3)
-    ]
-    named.api.refuse("strategic_merge_patch/resize", "Pod", *gone)
-    more(named)
-    await sent(named)
-    assert "NotResized" not in reasons(named)
-
-
-async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named: World) -> None:
-    for each in range(3):
-        resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
-    more(named)
-    assert await sent(named) == RESIZES
-    assert "do not have their new memory" in named.message("Ready")
-    named.clock.advance(PATIENCE_S)
-    assert await sent(named) == [WRITE, EVICT]
-    (note, *_) = [each.note for each in named.recorder.events if each.reason == "NotResized"]
-    assert "Deferred: Node has no room" in note
-
-
-async def test_a_resize_that_the_api_server_fails_at_is_told_and_keeps_nothing_else(named: World) -> None:
-    failure = ServerError(500, "InternalError", "failed calling webhook")
-    named.api.refuse("strategic_merge_patch/resize", "Pod", *[failure] * 99)
-    more(named)
-    for _ in range(5):
-        named.show()
-        with suppress(ServerError):
-            await named.reconcile(after_s=PATIENCE_S)
-        control(named)
-    assert "failed calling webhook" in named.message("Ready")
-    assert "NotResized" not in reasons(named)
-    named.api.refusals_of.clear()
-    assert await sent(named) == [*RESIZES, WRITE]
-
-
-async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(named: World) -> None:
-    for each in range(3):
-        resize(named, pod(named, each), type="PodResizeInProgress")
-    more(named)
-    assert await sent(named, reconciles=1) == [RESIZE]
-    named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
-    named.show()
-    with suppress(Unreachable):
-        await named.reconcile()
-    named.clock.advance(PATIENCE_S)
-    assert await sent(named) == []
-    assert "NotResized" not in reasons(named)
-
-
 async def test_resources_that_somebody_reverts_are_requested_once_a_reconcile(named: World) -> None:
     patch = named.api.strategic_merge_patch
 
@@ -219,15 +159,6 @@ async def test_a_memcached_that_was_started_again_is_told_again(named: World) ->
     start_again(named, 1)
     assert await sent(named) == []
     assert named.limits_set == [("10.0.0.1", 128)]
-
-
-async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: World) -> None:
-    named.set_limit_failure = UNREACHABLE
-    more(named)
-    assert await sent(named) == RESIZES
-    named.clock.advance(PATIENCE_S)
-    assert await sent(named) == [WRITE, EVICT]
-    assert all("no connection" in each.note for each in named.recorder.events if each.reason == "NotResized")
 
 
 async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World) -> None:
@@ -270,13 +201,7 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
 async def running(fields: dict[str, Any]) -> World:
     """Three servers of that specification that have run for long, of an operator that asks servers."""
     world = World(queried=True)
-    world.memcached(size=3, workload="StatefulSet", **fields)
-    await world.reconcile_shown()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
+    return await run_for_long(world, size=3, workload="StatefulSet", **fields)
 
 
 TLS = {"secretName": "a", "reload": "Restart"}

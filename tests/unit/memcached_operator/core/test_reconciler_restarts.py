@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
-from tests.unit.memcached_operator.core.test_reconciler_in_place import CHANGE, SETTLE, WRITE, restart, warm
-from tests.unit.memcached_operator.running_servers import EVICT, PAUSE_S, costs, pod, sent, stateful_set
+from tests.unit.memcached_operator.core.test_reconciler_in_place import WRITE
+from tests.unit.memcached_operator.running_servers import EVICT, PAUSE_S, costs, sent, stateful_set
 from tests.unit.memcached_operator.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.world import PATCH, World
 
@@ -15,23 +15,6 @@ def annotate(world: World, text: str | None) -> None:
     found = world.api.objects["Memcached", NAMESPACE, NAME]
     found["metadata"]["annotations"] = {RESTART_ANNOTATION: text} if text is not None else {}
     world.api.put(found)
-
-
-async def test_each_server_starts_again_once_with_its_items() -> None:
-    world = await warm(size=2)
-    annotate(world, "for the\n  new kernel")
-    assert await sent(world) == [WRITE, CHANGE]
-    annotations = pod(world, 1)["metadata"]["annotations"]
-    assert annotations[RESTART_ANNOTATION] == "for the new kernel"  # the line that the server's shell reads
-    [(reason, note)] = costs(world)
-    assert reason == "InPlaceChange"
-    assert "caches are kept" in note
-    for ordinal in (1, 0):
-        restart(world, ordinal)
-        assert await sent(world) == [SETTLE]
-        world.clock.advance(PAUSE_S)
-        assert await sent(world) == ([CHANGE] if ordinal else [])
-    assert world.condition("Ready") == ("True", "AllServersReady")
 
 
 async def test_servers_that_lose_their_items_are_replaced_at_the_pace(named: World) -> None:

@@ -12,7 +12,6 @@ from tests.unit.memcached_operator.running_servers import (
     RESIZE,
     control,
     costs,
-    get_ready,
     sent,
     sent_of,
     stateful_set,
@@ -53,22 +52,6 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     for _ in range(2):
         named.clock.advance(PAUSE_S)
         await sent(named)
-    assert rollout_lock.take(OTHER)
-
-
-async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: World) -> None:
-    of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
-    for _ in range(2):
-        await sent(named)
-        named.clock.advance(PAUSE_S)
-    assert EVICT in await sent(named, reconciles=1)
-    get_ready(named, 0, ready=False)
-    named.memcached(size=2, workload="StatefulSet", drainPeriodSeconds=3600)
-    await sent(named)
-    assert not rollout_lock.take(OTHER)
-    get_ready(named, 0)
-    await sent(named)
     assert rollout_lock.take(OTHER)
 
 
@@ -118,12 +101,6 @@ async def test_memory_that_servers_cannot_get_while_they_run_waits_for_its_turn(
     assert rollout_lock.take(OTHER)
 
 
-async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
-    assert named.reconciler._objects._workloads._lock.take(OTHER)
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
-
-
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)
@@ -167,19 +144,24 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     assert leader.reconciler._objects._workloads._lock.take(OTHER) is not holds
 
 
+async def assert_continues_after_the_other(world: World) -> None:
+    """One that was paused in its turn goes on once the other, which began meanwhile, has ended."""
+    rollout_lock = world.reconciler._objects._workloads._lock
+    assert rollout_lock.take(OTHER), "a paused one keeps nobody"
+    world.memcached(size=3, workload="StatefulSet")
+    assert EVICT not in await sent(world), "servers of two Memcacheds would be cold at once"
+    assert f"Its servers are replaced after the servers of {OTHER}." in world.message("Ready")
+    rollout_lock.leave(OTHER)
+    assert EVICT in await sent(world)
+
+
 async def test_one_that_was_paused_in_its_turn_waits_for_those_that_began_meanwhile(named: World) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
     assert EVICT in await sent(named)
     named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
     named.clock.advance(PAUSE_S)
     assert EVICT not in await sent(named)
-    assert rollout_lock.take(OTHER)
-    named.memcached(size=3, workload="StatefulSet")
-    assert EVICT not in await sent(named), "servers of two Memcacheds would be cold at once"
-    assert f"Its servers are replaced after the servers of {OTHER}." in named.message("Ready")
-    rollout_lock.leave(OTHER)
-    assert EVICT in await sent(named)
+    await assert_continues_after_the_other(named)
 
 
 async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: World) -> None:
@@ -190,13 +172,7 @@ async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: Worl
     leader = World(api=named.api)
     leader.clock.advance(named.clock.now - leader.clock.now + PAUSE_S)
     leader.show()
-    rollout_lock = leader.reconciler._objects._workloads._lock
-    assert rollout_lock.take(OTHER), "a paused one keeps nobody"
-    leader.memcached(size=3, workload="StatefulSet")
-    assert EVICT not in await sent(leader), "servers of two Memcacheds would be cold at once"
-    assert f"Its servers are replaced after the servers of {OTHER}." in leader.message("Ready")
-    rollout_lock.leave(OTHER)
-    assert EVICT in await sent(leader)
+    await assert_continues_after_the_other(leader)
 
 
 async def test_a_new_leader_takes_none_without_a_status_for_one_that_was_paused(named: World) -> None:
@@ -207,15 +183,3 @@ async def test_a_new_leader_takes_none_without_a_status_for_one_that_was_paused(
     leader = World(api=named.api)
     leader.show()
     assert rollouts_left(leader.caches) == LeftRollouts()
-
-
-async def test_another_image_of_the_user_s_own_ends_that_wait(named: World) -> None:
-    of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
-    await sent(named)
-    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
-    await sent(named)
-    assert rollout_lock.take(OTHER)
-    named.clock.advance(PAUSE_S)
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert EVICT in await sent(named)

@@ -13,7 +13,6 @@ from tests.unit.memcached_operator.running_servers import (
     RESIZE,
     RESTARTS,
     UNREACHABLE,
-    control,
     get_ready,
     pod,
     reasons,
@@ -22,7 +21,6 @@ from tests.unit.memcached_operator.running_servers import (
     start_again,
 )
 from tests.unit.memcached_operator.scaled_servers import (
-    BATCH,
     CALM,
     DAY_S,
     LOSS,
@@ -73,14 +71,6 @@ async def test_a_step_is_as_long_observed_as_the_one_before_and_what_was_decided
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
 
 
-@pytest.mark.parametrize(("evicts", "idle_s"), [(CALM, 0), (BATCH, 720), (LOSS, 3600)])
-async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tuple[int, int], idle_s: int) -> None:
-    servers.record_answers(evicts, idle_s=idle_s)
-    assert await sent(scaled) == []
-    assert scaled.condition("Retaining") == ("True", "RetentionKept")
-    assert scaled.status["memory"] == "64Mi"
-
-
 async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None:
     world = await running_scaled(memoryScaling={"max": "70Mi"})
     servers = Servers(world)
@@ -112,17 +102,6 @@ async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: 
     assert scaled.status["memory"] == "80Mi"
 
 
-async def test_a_new_leader_and_a_replaced_server_have_what_is_in_force(scaled: World, servers: Servers) -> None:
-    servers.record_answers(LOSS)
-    await sent(scaled)
-    scaled.owners.states.forget(KEY)
-    del scaled.api.objects["Pod", *KEY[:1], f"{KEY.name}-1"]
-    control(scaled)
-    await sent(scaled)
-    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
-    assert scaled.condition("Retaining") == ("False", "Growing")
-
-
 @pytest.mark.parametrize(
     ("fields", "in_force"),
     [
@@ -143,26 +122,6 @@ async def test_the_specification_bounds_what_is_in_force(
     assert f"{memory_of(scaled)}Mi" == in_force
     is_there = "Retaining" in {each["type"] for each in scaled.status["conditions"]}
     assert is_there == ("memoryScaling" not in fields or bool(fields["memoryScaling"]))
-
-
-async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: World) -> None:
-    for wrong in ("", "1e9", "0Mi", "-1Gi", "99999999Gi", "64"):
-        scaled.status["memory"] = wrong
-        scaled.api.put(scaled.api.objects["Memcached", *KEY])
-        await sent(scaled)
-        assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
-
-
-async def test_servers_keep_their_memory_where_another_client_takes_it_out_of_the_status(
-    scaled: World, servers: Servers
-) -> None:
-    servers.record_answers(LOSS)
-    await sent(scaled)
-    for wrong in (None, "", "1e9"):
-        scaled.status["memory"] = wrong
-        scaled.api.put(scaled.api.objects["Memcached", *KEY])
-        assert await sent(scaled) == []
-        assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
 
 
 @pytest.mark.parametrize("reason", ["Deferred", "Infeasible"])

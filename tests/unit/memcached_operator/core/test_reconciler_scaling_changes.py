@@ -104,15 +104,6 @@ async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers
     assert "evict" in scaled.recorder.events[0].note
 
 
-async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given_it(scaled: World) -> None:
-    for each in range(2):
-        resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    scaled.memcached(**SPEC | {"memory": "128Mi"})
-    assert EVICT in await sent(scaled)
-    assert "NotResized" in reasons(scaled)
-    assert scaled.status["memory"] == "128Mi"
-
-
 async def test_servers_that_leave_count_for_nothing() -> None:
     world = await running_scaled(size=3, drainPeriodSeconds=DAY_S)
     servers = Servers(world)

@@ -129,16 +129,6 @@ async def test_a_former_one_that_others_hold_is_nothing_to_wait_for(
         assert running.condition("Ready") == ("True", "AllServersReady")
 
 
-async def test_without_the_feature_it_goes_once_no_pod_has_it(running: World) -> None:
-    former = mounted(running)
-    running.memcached(size=2)
-    assert await writes(running) == [PATCH]
-    ready(running, former)
-    assert await writes(running) == []
-    running.pods(2)
-    assert await writes(running) == ["delete ConfigMap"]
-
-
 async def test_where_it_cannot_be_made_no_server_is_replaced_and_a_new_one_waits_for_it(
     running: World, upgrade: Callable[[], None]
 ) -> None:
@@ -190,14 +180,6 @@ async def test_while_one_is_missing_servers_are_scaled_and_put_right_as_they_are
     running.api.put(running.deployment)
     assert await writes(running) == [PATCH]
     assert (running.deployment["spec"]["replicas"], mounted(running)) == (3, former)
-
-
-async def test_servers_that_have_it_are_scaled_although_it_cannot_be_made_again(running: World) -> None:
-    del running.api.objects["ConfigMap", NAMESPACE, mounted(running)]
-    running.api.refuse("create", "ConfigMap", REFUSED)
-    running.memcached(**AUTH | {"size": 3})
-    assert await writes(running) == ["create ConfigMap", PATCH]
-    assert running.deployment["spec"]["replicas"] == 3
 
 
 async def test_a_foreign_one_of_its_name_is_left_alone_and_holds_servers_back(

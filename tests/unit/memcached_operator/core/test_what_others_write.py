@@ -117,19 +117,6 @@ ANNOTATIONS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
 }
-ROWS = [
-    pytest.param(where, annotation, text, id=f"{name} {number} on {where}")
-    for name, (annotation, texts) in ANNOTATIONS.items()
-    for number, text in enumerate(texts)
-    for where in OBJECTS
-]
-
-
-@pytest.mark.parametrize(("where", "annotation", "text"), ROWS)
-async def test_an_own_annotation_may_say_anything(where: str, annotation: str, text: str) -> None:
-    world = await servers()
-    annotate(world, where, annotation, text)
-    await comes_to_rest(world)
 
 
 @pytest.mark.parametrize("annotation", [IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION])
@@ -226,30 +213,6 @@ TEXTS = st.one_of(
         max_size=12,
     ).map("".join),
 )
-
-
-LATEST, EARLIEST = "9999-12-31T23:59:59", "0001-01-01T00:00:00+14:00"
-ODD_STATUSES: dict[str, Json] = {
-    "a server of a number without end": {"serverList": [f"{NAME}-{NINES}.a:11211"]},
-    "a time without a zone at the end of all times": {
-        "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": LATEST}]
-    },
-    "a time before all times": {
-        "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": EARLIEST}],
-        "serverList": [f"{NAME}-0.a:11211"],
-    },
-    "another workload": {"workload": "Deployment", "conditions": []},
-    "nothing that can be read": {"draining": 1},
-}
-
-
-@pytest.mark.parametrize("status", ODD_STATUSES.values(), ids=ODD_STATUSES)
-@pytest.mark.parametrize("size", [1, 2])
-async def test_the_status_may_say_anything(status: Json, size: int) -> None:
-    world = await servers()
-    object_of(world, "Memcached")["status"] |= status
-    world.memcached(**(SPEC | {"size": size}))
-    await comes_to_rest(world)
 
 
 @settings(max_examples=120)

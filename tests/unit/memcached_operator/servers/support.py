@@ -18,12 +18,18 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.server_connection import Endpoint, Failure
 from memcached_operator.servers.stats_answer import StatsAnswer
+from memcached_operator.servers.stats_cache import AnswerVerdict
 from memcached_operator.servers.text_protocol import query
 from operator_runtime.testing.waiting import async_until
 
 # Of what answers, far above what it takes; and of what never does.
 TIMEOUT_S, SOON_S = 20.0, 0.2
 ONE_THREAD = ("-t", "1")
+# In tables: answering, failing, exhausted, out of reach, unknown, denied.
+A, F, E, O, U, D = (  # noqa: E741
+    *(AnswerVerdict.ANSWERING, AnswerVerdict.FAILING, AnswerVerdict.EXHAUSTED),
+    *(AnswerVerdict.OUT_OF_REACH, AnswerVerdict.UNKNOWN, AnswerVerdict.DENIED),
+)
 
 
 async def queried(where: str, timeout_s: float) -> StatsAnswer | Failure:

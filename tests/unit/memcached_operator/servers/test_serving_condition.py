@@ -8,21 +8,13 @@ from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.serving_condition import serving_condition, versions
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
+from tests.unit.memcached_operator.servers.support import A, D, E, F, O, U
 from tests.unit.memcached_operator.status_support import pods, reported_status
 
-A, F, E, O, U = (  # noqa: E741
-    AnswerVerdict.ANSWERING,
-    AnswerVerdict.FAILING,
-    AnswerVerdict.EXHAUSTED,
-    AnswerVerdict.OUT_OF_REACH,
-    AnswerVerdict.UNKNOWN,
-)
-D = AnswerVerdict.DENIED
 WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
 UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")
 LACKING = Condition("Serving", "Unknown", "CredentialsMissing", "It is so.")
-OVER = (serving_condition(None, None), serving_condition([], None))
 FOREIGN = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
@@ -106,7 +98,6 @@ NEWER = Certificate("newer", NOW_S - DAY_S, NOW_S + 89 * DAY_S, NAMES)
 EXPIRED = Certificate("expired", NOW_S - 90 * DAY_S, NOW_S - DAY_S, NAMES)
 FOR_ONE = Certificate("for one", NOW_S - DAY_S, NOW_S + DAY_S, ("cache.shop.svc",))
 FOR_NONE = Certificate("for none", NOW_S - DAY_S, NOW_S + DAY_S)
-LACKS = "CredentialsMissing"
 WAS_STALE = Condition("Serving", "False", "CertificateStale", "One is late.")
 
 

@@ -19,7 +19,7 @@ from memcached_operator.servers.stats_cache import (
     health,
     is_queried,
 )
-from tests.unit.memcached_operator.servers.support import answer, server_pod
+from tests.unit.memcached_operator.servers.support import A, D, E, F, O, U, answer, server_pod
 
 GOOD = answer()
 REFUSED = Failure(ErrorKind.UNREACHABLE, "connection refused")
@@ -31,14 +31,6 @@ CROWDED: list[StatsAnswer | Failure] = [
     answer(curr_connections=996, rejected_connections=number) for number in range(3)
 ]
 
-A, F, E, O, U = (  # noqa: E741
-    AnswerVerdict.ANSWERING,
-    AnswerVerdict.FAILING,
-    AnswerVerdict.EXHAUSTED,
-    AnswerVerdict.OUT_OF_REACH,
-    AnswerVerdict.UNKNOWN,
-)
-D = AnswerVerdict.DENIED
 
 TRIES: list[tuple[list[StatsAnswer | Failure], list[AnswerVerdict]]] = [
     ([SILENT, SILENT], [U, F]),

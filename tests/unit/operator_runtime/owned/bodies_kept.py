@@ -91,24 +91,14 @@ def in_pods(**fields: Any) -> dict[str, Any]:
     return {"spec": {"template": {"spec": fields}}}
 
 
+# What a server of its own is needed for: `test_patch_model` has the rest.
 CHANGES_NOTHING = [
-    same(CONFIG_MAPS, words(a="1")),
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="1", b=None)),
-    same(CONFIG_MAPS, words(a="1"), {"data": {"b": "2"}}),
     same(CONFIG_MAPS, words()),
-    same(CONFIG_MAPS, body({"labels": {}})),
-    same(CONFIG_MAPS, body({"labels": APP}), {"metadata": {"labels": {"b": "2"}}}),
-    same(CONFIG_MAPS, body({"finalizers": ["a.io/a"]})),
-    same(CONFIG_MAPS, body({"finalizers": ["a.io/a"]}), {"metadata": {"finalizers": ["b.io/b", "a.io/a"]}}),
-    same(CONFIG_MAPS, body({"ownerReferences": [OWNER]}), {"metadata": {"ownerReferences": [OTHER, OWNER]}}),
     same(SERVICES, service(DOOR)),
     same(DEPLOYMENTS, deployment(CLERK)),
     same(DEPLOYMENTS, deployment(CLERK), {"spec": {"replicas": 3}}),
-    same(DEPLOYMENTS, deployment(CLERK), in_pods(containers=[PROXY, CLERK])),
-    same(DEPLOYMENTS, deployment(CLERK, pod={"volumes": [{"name": "v", "emptyDir": {}}]})),
     same(TYPED, deployment(CLERK)),
     same(TYPED, deployment(CLERK), {"metadata": {"labels": APP}}),
-    same(DEPLOYMENTS, deployment(CLERK, pod={"nodeSelector": {"a": "1"}}), in_pods(nodeSelector={"b": "2"})),
 ]
 HOOK, OTHER_HOOK = {"preStop": {"exec": {"command": ["a"]}}}, {"preStop": {"httpGet": {"port": 80}}}
 PROBE, OTHER_PROBE = {"tcpSocket": {"port": 80}, "periodSeconds": 5}, {"exec": {"command": ["a"]}, "periodSeconds": 5}
@@ -192,65 +182,13 @@ CHANGES_TOGETHER = [
 ]
 CHANGES_SOMETHING = [
     *CHANGES_TOGETHER,
-    # Another value.
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="2")),
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="1", b="2")),
-    Case(CONFIG_MAPS, words(a="1"), {"data": {"a": "2"}}, words(a="1")),
-    Case(CONFIG_MAPS, words(a="1"), {"data": None}, words(a="1")),
-    Case(CONFIG_MAPS, body({"labels": APP}), {"metadata": {"labels": {"app": None}}}, body({"labels": APP})),
-    Case(DEPLOYMENTS, deployment(CLERK), NOTHING, deployment({**CLERK, "image": "clerk:2"})),
-    Case(DEPLOYMENTS, deployment(CLERK), NOTHING, deployment({**CLERK, "command": ["-c", "sh", "sleep 1"]})),
-    Case(DEPLOYMENTS, deployment(CLERK, paused=True), {"spec": {"paused": None}}, deployment(CLERK, paused=True)),
     Case(SERVICES, service(DOOR), NOTHING, service({"port": 81})),
-    # A field that was there and is left out now.
-    Case(CONFIG_MAPS, words(a="1", b="2"), NOTHING, words(a="1")),
-    Case(CONFIG_MAPS, words(a="1", b="2"), NOTHING, words(a="1", b=None)),
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, words()),
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, body()),
-    Case(CONFIG_MAPS, body({"labels": {**APP, "b": "2"}}), NOTHING, body({"labels": APP})),
-    Case(CONFIG_MAPS, body({"annotations": APP}, data={"a": "1"}), NOTHING, words(a="1")),
-    Case(CONFIG_MAPS, body({"finalizers": ["a.io/a", "b.io/b"]}), NOTHING, body({"finalizers": ["a.io/a"]})),
-    Case(CONFIG_MAPS, body({"ownerReferences": [OWNER, OTHER]}), NOTHING, body({"ownerReferences": [OWNER]})),
     Case(SERVICES, service({**DOOR, "name": "a"}, {"port": 81, "name": "b"}), NOTHING, service({**DOOR, "name": "a"})),
-    Case(DEPLOYMENTS, deployment(CLERK, PROXY), NOTHING, deployment(CLERK)),
-    Case(DEPLOYMENTS, deployment({**CLERK, "workingDir": "/"}), NOTHING, deployment(CLERK)),
-    Case(DEPLOYMENTS, deployment(CLERK, replicas=3), NOTHING, deployment(CLERK)),
-    Case(
-        DEPLOYMENTS,
-        deployment({**CLERK, "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}),
-        NOTHING,
-        deployment({**CLERK, "env": [{"name": "A", "value": "1"}]}),
-    ),
-    # In a value that is one as a whole.
-    Case(DEPLOYMENTS, deployment(CLERK, pod={"nodeSelector": {"a": "1", "b": "2"}}), NOTHING, deployment(CLERK)),
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK, pod={"nodeSelector": {"a": "1", "b": "2"}}),
-        NOTHING,
-        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
-    ),
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK, pod={"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]}),
-        NOTHING,
-        deployment(CLERK, pod={"tolerations": [{"key": "a", "operator": "Exists"}]}),
-    ),
-    Case(TYPED, deployment(CLERK, replicas=3), NOTHING, deployment(CLERK)),
-    # What a merge by keys would leave beside it.
     Case(SERVICES, service(DOOR), {"spec": {"ports": [{"port": 81}]}}, service(DOOR)),
-    Case(
-        DEPLOYMENTS,
-        deployment({**CLERK, "ports": [{"name": "web", "containerPort": 80}]}),
-        NOTHING,
-        deployment({**CLERK, "ports": [{"name": "web", "containerPort": 81}]}),
-    ),
-    # One source of a volume in the place of another.
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK, pod={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
-        NOTHING,
-        deployment(CLERK, pod={"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
-    ),
+    Case(CONFIG_MAPS, body({"ownerReferences": [OWNER, OTHER]}), NOTHING, body({"ownerReferences": [OWNER]})),
+    Case(DEPLOYMENTS, deployment(CLERK, PROXY), NOTHING, deployment(CLERK)),
+    Case(DEPLOYMENTS, deployment(CLERK, replicas=3), NOTHING, deployment(CLERK)),
+    Case(TYPED, deployment(CLERK, replicas=3), NOTHING, deployment(CLERK)),
     # Whoever clears managedFields takes no name from us.
     Case(CONFIG_MAPS, words(a="1", b="2"), {"metadata": {"managedFields": [{}]}}, words(a="1")),
 ]

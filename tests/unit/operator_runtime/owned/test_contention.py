@@ -72,16 +72,6 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_the_first_repairs_are_made_at_once(bench: Bench) -> None:
-    for _ in range(REPAIRS - 1):
-        assert bench.contention.wait_s(KEY, 1) == 0.0
-        assert bench.begin_reconcile()
-        assert bench.repair() == (0, ())
-    assert not bench.contested
-    assert bench.contention.requeue_after_s(KEY) is None
-    assert not bench.contention.is_throttled(KEY)
-
-
 def test_an_object_that_is_put_right_too_often_within_the_window_is_contested_and_told(bench: Bench) -> None:
     reported = [bench.repair() for _ in range(REPAIRS)]
     assert reported == [(0, ())] * (REPAIRS - 1) + [(0, ["Deployment is contested"])]
@@ -191,12 +181,6 @@ def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_reconcile
     assert not bench.contention.may_repair(KEY, "Deployment")
     assert bench.repaired_of("Deployment") == []
     assert bench.repaired_of("Deployment") == ["Deployment"]
-
-
-def test_a_reconcile_for_the_user_repairs_all_at_once(bench: Bench) -> None:
-    bench.contend()
-    bench.generation = 2
-    assert bench.repaired_of("Deployment", "Service") == ["Deployment", "Service"]
 
 
 def test_contention_is_over_when_nobody_has_touched_the_object_for_a_while(bench: Bench) -> None:

@@ -30,7 +30,7 @@ from operator_runtime import (
 from operator_runtime.cache.selection import Selection
 from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.owned.refusals import REFUSED_S
-from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping, words
+from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping
 
 
 async def test_it_is_made_and_then_left_as_it_is_also_before_the_cache_has_it(at: Keeping) -> None:
@@ -75,23 +75,6 @@ async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
     # A cache of that label has it no more.
     kept = await at.ensure(at.words(a="1"))
     assert (kept.uid, kept.labels) == (made.uid, {"app": "words"})
-
-
-@pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize(
-    ("owned", "message"), [(False, "exists and has no owner"), (True, "belongs to ConfigMap other")]
-)
-async def test_a_foreign_object_is_left_alone(at: Keeping, *, cached: bool, owned: bool, message: str) -> None:
-    if owned:
-        other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
-        foreign_object = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
-    else:
-        foreign_object = await at.foreign_object()
-    if cached:
-        at.cached(foreign_object)
-    with pytest.raises(NotOwned, match=rf"^A ConfigMap named words .*{message}: "):
-        await at.ensure(at.words(a="1"))
-    assert await at.client.get(CONFIG_MAPS, WORDS) == foreign_object
 
 
 @pytest.mark.parametrize("seen", [True, False])

@@ -50,18 +50,6 @@ class TestReplacing:
         for change in (deletion, creation):
             assert [str(each) for each in change.fields] == [FIXED]
 
-    async def test_without_a_way_to_replace_it_the_remedy_is_said(self, client: Client, at: Keeping) -> None:
-        rules = rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data",))
-        at = Keeping(client, at.owner, rules=rules)
-        made = await at.ensure(at.words(a="1"))
-        at.cached(made)
-        with pytest.raises(
-            Refused,
-            match=r" changes to the ConfigMap: .*\. Delete the ConfigMap: it is then recreated\.$",
-        ):
-            await at.ensure(at.words(a="2"))
-        assert await at.live() == [made]
-
     @pytest.mark.parametrize(("version", "kind"), [("apps/v1", "StatefulSet"), ("batch/v1", "Job")])
     async def test_the_selector_of_what_makes_pods_is_fixed_without_a_word(
         self, client: Client, at: Keeping, version: str, kind: str
@@ -172,33 +160,12 @@ class TestRemoving:
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
         assert await at.live() == [made]
 
-    async def test_a_foreign_object_is_left_alone_without_a_word(self, at: Keeping) -> None:
-        foreign_object = await at.foreign_object(labels={"app": "words"})
-        at.cached(foreign_object)
-        assert await at.keeper.remove(at.owner, WORDS) == (None, "")
-        assert await at.live() == [foreign_object]
-
-    async def test_one_that_is_going_is_waited_for(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
-        at.cached(await at.going(await at.ensure(at.words(a="1"))))
-        monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
-        assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
-
     async def test_another_version_than_the_cached_one_is_read_first(self, at: Keeping) -> None:
         at.cached(await at.ensure(at.words(a="1")))
         changed = await at.client.patch(CONFIG_MAPS, WORDS, {"metadata": {"ownerReferences": None}})
         with pytest.raises(StaleCache):
             await at.keeper.remove(at.owner, WORDS)
         assert await at.live() == [changed]
-
-    async def test_one_that_is_desired_again_is_nobody_elses_doing(self, at: Keeping) -> None:
-        for _ in range(2 * REPAIRS):
-            at.cached(await at.ensure(at.words(a="1"), seen=False))
-            at.change_specification()
-            await at.keeper.remove(at.owner, WORDS)
-            at.uncached()
-        assert (await at.ensure(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
-        assert all(change.desired_changed and not change.fields for change in at.changes)
-        assert len(at.owners.contention) == 0
 
     async def test_whoever_keeps_making_it_is_told_of_and_held_back_for(self, at: Keeping) -> None:
         for _ in range(REPAIRS + 1):

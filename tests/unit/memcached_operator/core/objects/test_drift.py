@@ -18,7 +18,7 @@ from tests.unit.memcached_operator.live import (
     patched,
     spec_of,
 )
-from tests.unit.memcached_operator.support import OTHER_UID, UID
+from tests.unit.memcached_operator.support import OTHER_UID, UID, deployment_of, desired_deployment
 
 OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
 ADDRESSED = "desired_objects/live_service_with_address.json"
@@ -35,6 +35,10 @@ def test_a_service_with_an_address_compares_equal_byte_for_byte() -> None:
     assert live("Service", file=ADDRESSED).owned == comparable(desired("Service", spec))
 
 
+def test_a_deployment_as_the_api_server_returns_it_compares_equal_byte_for_byte() -> None:
+    assert deployment_of().owned == comparable(desired_deployment())
+
+
 def port(body: Json) -> Json:
     found: Json = body["spec"]["ports"][0]
     return found
@@ -45,10 +49,25 @@ def template(body: Json) -> Json:
     return found
 
 
+def server(body: Json) -> Json:
+    found: Json = next(each for each in template(body)["containers"] if each["name"] == "memcached")
+    return found
+
+
+def capabilities(body: Json) -> Json:
+    found: Json = server(body)["securityContext"]["capabilities"]
+    return found
+
+
 MADE_FOR = "cache.example.com/memcached-uid"
 METADATA: dict[str, tuple[str, Edit]] = {
     "no owner": (f"metadata.ownerReferences[{UID}]", lambda live: live["metadata"].pop("ownerReferences")),
+    "an owner that controls no more": (
+        f"metadata.ownerReferences[{UID}].controller",
+        lambda live: live["metadata"]["ownerReferences"][0].pop("controller"),
+    ),
     "a label": ("metadata.labels[app]", lambda live: live["metadata"]["labels"].update(app="redis")),
+    "no label": ("metadata.labels[app]", lambda live: live["metadata"]["labels"].pop("app")),
     "an annotation": (f"metadata.annotations[{MADE_FOR}]", lambda live: live["metadata"]["annotations"].pop(MADE_FOR)),
 }
 
@@ -75,6 +94,7 @@ POD = ("template", "spec")
 PORT = {"name": "m", "port": 1, "protocol": "TCP", "targetPort": 1}
 PEER = {"ipBlock": {"cidr": "0.0.0.0/0"}}
 OF_PODS = "spec.template.spec"
+SERVER = f"{OF_PODS}.containers[memcached]"
 DRIFTS: dict[str, list[tuple[str, Edit]]] = {
     "Service": [
         ("spec.ports", lambda live: port(live).update(port=11212)),
@@ -107,6 +127,13 @@ DRIFTS: dict[str, list[tuple[str, Edit]]] = {
         (f"{OF_PODS}.tolerations", lambda live: template(live).pop("tolerations")),
         (f"{OF_PODS}.securityContext.fsGroup", changed(*POD, "securityContext", fsGroup=6)),
         (f"{OF_PODS}.securityContext.runAsUser", changed(*POD, "securityContext", runAsUser=6)),
+        (f"{SERVER}.args", lambda live: server(live).update(args=["-vv"])),
+        (f"{SERVER}.ports", lambda live: server(live)["ports"][0].update(containerPort=1)),
+        (f"{SERVER}.ports", lambda live: server(live).pop("ports")),
+        (f"{SERVER}.securityContext", lambda live: server(live).pop("securityContext")),
+        (f"{SERVER}.securityContext.capabilities.drop", lambda live: capabilities(live).update(drop=["NET_RAW"])),
+        (f"{SERVER}.resources.limits.memory", lambda live: server(live)["resources"]["limits"].update(memory="9Gi")),
+        (SERVER, lambda live: server(live).update(name="cache")),
     ],
 }
 
@@ -116,6 +143,7 @@ def test_a_changed_owned_field_is_found_under_its_name_and_nothing_else(kind: st
     assert [each.path for each in found(kind, edit)] == [path]
 
 
+RESTARTED = {"kubectl.kubernetes.io/restartedAt": "2026-11-21T12:00:00Z"}
 FOREIGN: list[tuple[str, Edit]] = [
     ("Service", changed(sessionAffinity="ClientIP")),
     ("Service", changed(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="PreferDualStack")),
@@ -123,9 +151,12 @@ FOREIGN: list[tuple[str, Edit]] = [
     ("StatefulSet", changed(minReadySeconds=5)),
     ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),
     ("StatefulSet", lambda live: template(live)["containers"].insert(0, {"name": "proxy"})),
+    ("StatefulSet", lambda live: template(live)["containers"].append({"name": "proxy"})),
+    ("StatefulSet", lambda live: server(live)["resources"]["limits"].update({"example.com/card": "2"})),
+    ("StatefulSet", lambda live: live["spec"]["template"]["metadata"]["annotations"].update(RESTARTED)),
     *((kind, lambda live: live["metadata"]["annotations"].update({"example.com/note": "x"})) for kind in CASES),
     *((kind, lambda live: live["metadata"]["labels"].update(squad="x")) for kind in CASES),
-    *((kind, lambda live: live["metadata"]["ownerReferences"].append(OTHER_OWNER)) for kind in CASES),
+    *((kind, lambda live: live["metadata"]["ownerReferences"].insert(0, OTHER_OWNER)) for kind in CASES),
 ]
 
 

@@ -215,15 +215,6 @@ def test_the_list_moves_when_all_new_servers_are_ready(pods: list[PodRecord], mo
     assert (found.removed, found.next_s) == (None, 30.0 if moves else None)
 
 
-def test_the_list_does_not_move_to_a_workload_that_is_being_deleted() -> None:
-    owned: dict[Workload, WorkloadRecord] = {
-        "StatefulSet": workload_of("StatefulSet", 2, deleting=True),
-        "Deployment": workload_of("Deployment", 2),
-    }
-    found = plan(KEY, named(2), MOVING, owned, [*ADDRESSED, named_pod(0), named_pod(1)], START)
-    assert found.servers.workload == "Deployment"
-
-
 @pytest.mark.parametrize(("seconds", "removed"), [(29, None), (30, "Deployment")])
 def test_the_old_workload_goes_when_it_has_drained(seconds: int, removed: Workload | None) -> None:
     drain = Drain("Deployment", 0, ago(seconds))
@@ -242,12 +233,6 @@ def test_a_workload_that_may_have_been_listed_drains_where_the_status_does_not_h
     found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
     drain = Drain("StatefulSet", 0, ago(0))
     assert (found.removed, found.servers) == (None, ListedServers("Deployment", ADDRESSES, (drain,)))
-
-
-def test_a_move_that_is_taken_back_after_the_list_moved_moves_back_at_once_where_the_servers_are_there() -> None:
-    pods = [*ADDRESSED, named_pod(0), named_pod(1)]
-    found = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=pods)
-    assert found.servers == ListedServers("Deployment", ADDRESSES, (Drain("StatefulSet", 0, ago(0)),))
 
 
 def test_what_has_begun_to_drain_and_is_moved_back_to_keeps_its_time_until_it_is_listed() -> None:

@@ -80,13 +80,6 @@ def test_servers_are_replaced_from_the_highest_ordinal() -> None:
     assert evicted(rollout_of(server(0), server(1, "b"), server(2, "b"))) == f"{NAME}-0"
 
 
-@pytest.mark.parametrize(("for_s", "next_s"), [(0, 60.0), (59, 1.0), (60, None), (-3600, 60.0)])
-def test_the_next_one_waits_until_all_have_been_ready_for_the_pause(for_s: float, next_s: float | None) -> None:
-    found = rollout_of(server(0), server(1), server(2, "b", for_s=for_s))
-    assert (found.stale, evicted(found)) == (2, f"{NAME}-1" if next_s is None else None)
-    assert found.requeue_s == next_s
-
-
 def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
     found = rollout_of(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S - 5})
     assert (evicted(found), stuck(found), found.requeue_s) == (None, "", 5.0)
@@ -105,33 +98,6 @@ def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
     assert missing_servers(SPEC, stateful_set(), [server(0), server(1), server(2)]) == 0
     assert missing_servers(SPEC, stateful_set(), [server(0), server(3), server(4), pod_of("a")]) == 2
     assert missing_servers(SPEC, workload_of("Deployment", 3), [pod_of("a")]) == missing_servers(SPEC, None, []) == 0
-
-
-def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
-    assert evicted(rollout_of(server(0), server(2, "b"))) is None
-    found = rollout_of(server(0, ready=False, for_s=5), server(1), server(2, "b"))
-    assert (evicted(found), stuck(found)) == (None, "")
-    assert found.requeue_s == STUCK_AFTER_S - 5
-
-
-@pytest.mark.parametrize(
-    ("problem", "for_s", "is_stuck"),
-    [
-        ("", STUCK_AFTER_S - 1, False),
-        ("", STUCK_AFTER_S, True),
-        ("ImagePullBackOff", 5, True),
-        ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S - 1, False),
-        ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S, True),
-    ],
-)
-def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: float, is_stuck: bool) -> None:
-    found = rollout_of(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
-    assert evicted(found) is None
-    assert bool(stuck(found)) is is_stuck
-    assert found.requeue_s == ((STUCK_AFTER_S - for_s) or None)
-    if is_stuck:
-        assert f"{NAME}-2" in stuck(found)
-        assert problem in stuck(found)
 
 
 def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None:
@@ -155,18 +121,6 @@ def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
     assert evicted(rollout_of(server(0), server(1), pending)) == f"{NAME}-2"
 
 
-def test_one_whose_memcached_never_ran_has_no_keys_whatever_keeps_it_from_that() -> None:
-    back = stateful_set(revision="a", template_hash="old")
-    for problem in ("ImagePullBackOff of the container fetch", "", "ContainerCreating: its volumes"):
-        bad = msgspec.structs.replace(server(2, "bad", ready=False, for_s=1, problem=problem), down=True)
-        assert evicted(rollout_of(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
-
-
-def test_a_stale_server_that_was_ready_a_moment_ago_is_waited_for() -> None:
-    assert evicted(rollout_of(server(0), server(1), server(2, ready=False, for_s=10))) is None
-    assert evicted(rollout_of(server(0), server(1), server(2, ready=False, for_s=STUCK_AFTER_S))) == f"{NAME}-2"
-
-
 def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_at_a_time() -> None:
     away, also = (server(each, ready=False, for_s=STUCK_AFTER_S) for each in (0, 1))
     assert evicted(rollout_of(away, also, server(2))) == f"{NAME}-1"
@@ -180,20 +134,6 @@ def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_a
 def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
     other = msgspec.structs.replace(server(2, ready=False, for_s=5, problem="CrashLoopBackOff"), down=False)
     assert evicted(rollout_of(server(0), server(1), other)) is None
-
-
-def test_a_paused_rollout_counts_and_does_nothing() -> None:
-    spec = SPEC.model_copy(update={"rollout": Pace(paused=True)})
-    bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
-    assert rollout_of(server(0), server(1), bad, spec=spec) == RolloutProgress(
-        RolloutWait(WaitReason.UNPAUSED), stale=3
-    )
-
-
-def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
-    unobserved = rollout_of(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
-    assert unobserved == RolloutProgress(RolloutWait(WaitReason.OBSERVED), stale=3)
-    assert rollout_of(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
 
 def test_of_a_deployment_stale_pods_are_only_counted() -> None:

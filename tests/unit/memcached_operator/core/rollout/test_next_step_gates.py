@@ -187,6 +187,7 @@ def test_a_server_without_a_pod_stops_it(state: RolloutState, step: Step | str |
 
 AWAY = server(0, ready=False, for_s=STUCK_AFTER_S)
 STARTS = server(2, "b", ready=False, for_s=20)
+UNPLACED = server(2, "b", ready=False, for_s=20, problem="Unschedulable: 0/3 nodes are available")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,7 @@ STARTS = server(2, "b", ready=False, for_s=20)
         (state_of(server(0), server(1), STARTS), RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20)),
         (state_of(server(0), server(2, "b", ready=False, for_s=STUCK_AFTER_S)), f"{NAME}-2"),
         (state_of(server(0), server(2, "b", ready=False, for_s=1, problem="ErrImagePull")), f"{NAME}-2"),
+        (state_of(server(0), UNPLACED), RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20)),
         (
             state_of(server(0), warm(2, to="new", since_s=20), workload=WARM),
             RolloutWait(WaitReason.READY, STUCK_AFTER_S - 20),

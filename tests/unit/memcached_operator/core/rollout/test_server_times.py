@@ -12,7 +12,6 @@ from memcached_operator.core.observed.pods import PodRecord, Termination
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, overdue
 from memcached_operator.core.rollout.in_place import RestartRequest, requested
-from memcached_operator.core.rollout.next_step import RolloutWait, WaitReason
 from memcached_operator.core.rollout.server_states import (
     AHEAD_S,
     STUCK_AFTER_S,
@@ -24,7 +23,6 @@ from memcached_operator.core.rollout.server_states import (
 )
 from tests.unit.memcached_operator.core.rollout.test_next_step import (
     PAUSE_S,
-    evicted,
     rollout_of,
     server,
     stuck,
@@ -80,22 +78,6 @@ def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
     ahead = server(2, for_s=-QUARTER_S)
     then = observed_pods([ahead], observe(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
     assert then.pods[0].since_s == NOW_S - 3600
-
-
-def test_a_rollout_goes_on_at_its_pace_beside_nodes_that_are_ahead() -> None:
-    pods = [server(0), server(1), server(2, "b", for_s=-QUARTER_S)]
-    first = observe(*pods)
-    assert rollout_of(*first.pods).step == RolloutWait(WaitReason.PAUSE, PAUSE_S)
-    then = observe(*pods, after_s=PAUSE_S, seen=first.seen)
-    moment = START.fromtimestamp(NOW_S + PAUSE_S, START.tzinfo)
-    assert evicted(rollout_of(*then.pods, now=moment)) == f"{NAME}-1"
-
-
-def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> None:
-    pods = [server(0), server(1), server(2, "b", ready=False, for_s=-QUARTER_S)]
-    then = observe(*pods, after_s=STUCK_AFTER_S, seen=observe(*pods).seen)
-    moment = START.fromtimestamp(NOW_S + STUCK_AFTER_S, START.tzinfo)
-    assert f"The new server {NAME}-2 is not ready" in stuck(rollout_of(*then.pods, now=moment))
 
 
 def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:

@@ -15,7 +15,6 @@ from tests.unit.memcached_operator.status_support import (
     DEPLOYING,
     EXCEEDED,
     FRESH,
-    NEW,
     ROLLED_OUT,
     SCALED,
     UPDATED,
@@ -125,21 +124,6 @@ def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: St
     assert reported(under_way, "Progressing") == ("True", "Scaling")
     done = reported_status(size, pods(size), SCALED, last=under_way, generation=2)
     assert reported(done, "Progressing") == ("False", "Complete")
-
-
-def test_a_rollout_that_begins_small_keeps_its_name_when_it_is_scaled() -> None:
-    begun = reported_status(3, pods(1), DEPLOYING)
-    scaled = reported_status(5, pods(1), msgspec.structs.replace(UPDATED, is_observed=False), last=begun, generation=2)
-    assert reported(scaled, "Progressing") == ("True", "Deploying")
-
-
-def test_a_first_rollout_that_was_scaled_is_complete_as_soon_as_its_servers_are(complete: Status) -> None:
-    scaled = msgspec.structs.replace(DEPLOYING, generation=2)
-    for last in (NEW, complete):
-        assert reported(reported_status(4, pods(4), scaled, last=last, generation=2), "Progressing") == (
-            "False",
-            "Complete",
-        )
 
 
 def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(complete: Status) -> None:

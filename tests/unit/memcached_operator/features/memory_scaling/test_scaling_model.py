@@ -91,12 +91,6 @@ def test_a_batch_that_reads_all_once_does_not_grow_a_cache_that_was_large_enough
     assert cache.steps == []
 
 
-def test_a_batch_alone_grows_nothing() -> None:
-    cache = Cache(with_batch(working_set(0, 0), 20, 0, DAY_S))
-    cache.run(DAY_S / 8)
-    assert cache.steps == []
-
-
 def test_a_rising_load_reaches_the_maximum_and_stays_there() -> None:
     cache = Cache(rising, max_mib=160)
     cache.run(DAY_S / 2)

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import logging
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import cast
 
-import msgspec
 import pytest
 
-from memcached_operator.api.reading import read_spec
 from memcached_operator.core.observed.pods import PodRecord, pod_record
-from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
-from memcached_operator.core.rollout.diagnosis.missing_pods import MissingPods
-from memcached_operator.core.rollout.diagnosis.pod_creation_failures import Creation
+from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, REREAD_AFTER_S
 from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, why_not_ended
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S
-from operator_runtime import Client, KeyedStates
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
-from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.running_servers import control, pod, reasons, rfc3339, stateful_set
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, OTHER_UID
-from tests.unit.memcached_operator.world import DELAY_S, KEY, World
+from tests.unit.memcached_operator.world import DELAY_S, World
 
 SERVER = f"{NAME}-2"
 REQUESTS = ["list Event", "get Pod"]
@@ -155,47 +145,6 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
     named.api.put(lost)
     for _ in range(5):
         assert await reconcile(named, after_s=REREAD_AFTER_S) == []
-
-
-class Refusing:
-    """An API server with an event of each StatefulSet: its last pod was refused."""
-
-    async def list(self, _: object, namespace: str, *, fields: str) -> list[Creation]:
-        name = fields.rpartition("=")[2]
-        message = f"create Pod {name}-2 in StatefulSet {name} failed error: {REFUSED}"
-        return [Creation(namespace, name, name, "1", "FailedCreate", message, 1)]
-
-
-async def test_of_twelve_whose_pods_are_refused_at_once_each_is_told_in_its_turn(named: World) -> None:
-    del named.api.objects["Pod", NAMESPACE, SERVER]
-    named.show()
-    memcached, workload = named.caches.memcacheds.get(KEY), named.caches.stateful_sets.get(KEY)
-    assert memcached is not None
-    assert workload is not None
-    spec, pods, clock = read_spec(memcached.spec), list(named.caches.pods_of(KEY)), FakeClock()
-    missing = MissingPods(cast(Client, Refusing()), KeyedStates(), clock)
-    names, told = [f"cache-{each}" for each in range(12)], {}
-    since_s: dict[str, Mapping[int, float] | None] = {}
-    due = [(clock.now, name) for name in names]
-    while due:
-        at_s, name = heapq.heappop(due)
-        clock.advance(at_s - clock.now)
-        absence = await missing.absence(
-            msgspec.structs.replace(memcached, name=name),
-            spec,
-            msgspec.structs.replace(workload, name=name, uid=name),
-            pods,
-            (),
-            datetime.now(UTC),
-            since_s.get(name),
-        )
-        since_s[name] = absence.since_s
-        if absence.cause is not None:
-            told[name] = clock.now - START_S
-            continue
-        assert absence.requeue_s is not None
-        heapq.heappush(due, (at_s + absence.requeue_s, name))
-    assert sorted(told.values()) == [READ_AFTER_S + each * READ_EVERY_S for each in range(12)]
 
 
 async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
