@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -145,9 +146,14 @@ class Scene:
         pods = self.kubectl.get("pods", "-l", f"memcached_cr={NAME}")["items"]
         return {each["metadata"]["uid"] for each in pods}
 
-    def move(self) -> dict[str, str]:
-        found: dict[str, str] = self.kubectl.get(f"mcd/{NAME}")["status"]["handover"].get("move", {})
-        return found
+    def at(self, step: str) -> None:
+        """Wait until a server's move is at this step."""
+        statuses = partial(self.kubectl.get, f"mcd/{NAME}")
+        eventually(
+            lambda: statuses()["status"]["handover"].get("move", {}).get("step"),
+            lambda found: found == step,
+            deadline_s=DEADLINE_S,
+        )
 
     def events(self, reason: str) -> list[str]:
         found = self.kubectl.get("events.events.k8s.io", "--field-selector", f"reason={reason}")["items"]
@@ -227,7 +233,7 @@ def test_another_leader_goes_on_with_each_step_of_a_move(system: Kubectl, kubect
         former = scene.uids()
         scene.change(extraArgs=["-b", "512"])
         for step in ("Connecting", "Copying", "Restoring"):
-            eventually(scene.move, lambda found, step=step: found.get("step") == step, deadline_s=DEADLINE_S)
+            scene.at(step)
             system("delete", "pod", leader(system), "--grace-period=0", "--force", "--wait=false")
         scene.replaced(former)
         _judged(scene, "leaders are killed")
