@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from memcached_operator.api.status import MoveStep
-from memcached_operator.features.handover.move.situation import Copied
+from memcached_operator.features.handover.move.situation import Copied, MoveSituation, NotMoved
 from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
@@ -20,7 +20,7 @@ class MoveMemory:
     """Memory of a Memcached's moves.
 
     Attributes:
-        purged, given_up, unconfirmed: uids of pods, see there.
+        purged, given_up, unconfirmed: uids of pods; see `MoveSituation`.
         purges: uid of the pod that deletes what former owners have kept.
         confirmed_s: by the clock, since when each pod (by its uid) is known to have confirmed a generation.
         answered_s: when each pod answered last.
@@ -32,7 +32,7 @@ class MoveMemory:
 
     purged: set[str] = field(default_factory=set)
     purges: str = ""
-    given_up: set[str] = field(default_factory=set)
+    given_up: dict[str, NotMoved] = field(default_factory=dict)
     unconfirmed: set[str] = field(default_factory=set)
     confirmed_s: dict[tuple[str, int], float] = field(default_factory=dict)
     answered_s: dict[str, float] = field(default_factory=dict)
@@ -40,6 +40,12 @@ class MoveMemory:
     tasks: dict[MoveStep, MoveTask] = field(default_factory=dict)
     awaited: tuple[object, float] | None = None
     reported: set[str] = field(default_factory=set)
+
+    def keep(self, situation: MoveSituation) -> None:
+        """Forget who was given up, but for those that are to be replaced still."""
+        if situation.holder is None:
+            kept = {uid: why for uid, why in self.given_up.items() if uid in situation.stale}
+            self.given_up = {uid: why for uid, why in kept.items() if why is not NotMoved.UNNEEDED}
 
     def collect(self) -> None:
         """Take what tasks have come to."""

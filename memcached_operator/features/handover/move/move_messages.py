@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memcached_operator.api.status import MoveStep
-from memcached_operator.features.handover.move.situation import NotMoved
+from memcached_operator.features.handover.move.situation import Copied, NotMoved
 
 UNDER_WAY: Final[Mapping[MoveStep | None, str]] = {
     None: "{0} is not replaced yet, as its items cannot move while clients may have the former list of servers.",
@@ -26,16 +26,19 @@ def moving(server: str) -> str:
     return f"{server} is replaced by a new pod, and its items move with it"
 
 
-def moved(server: str, items: int | None, seconds: float | None) -> str:
+def moved(server: str, copied: Mapping[MoveStep, Copied], seconds: float | None) -> str:
     """The note of the event at the end.
 
     Args:
-        items: how many there were, None where a former leader copied them.
-        seconds: that it took.
+        copied: by the step, as far as this leader copied them.
+        seconds: that it took, None where that is not known.
     """
+    items = max((each.items for each in copied.values()), default=None)
+    lost = next(iter(copied.get(MoveStep.CLOSING, Copied()).lacking[-1:]), 0)
     count = f"{items:,} items" if items is not None else "its items"
+    but = f" but for {lost:,} that could not be copied" if lost else ""
     took = f" in {seconds:.0f} s" if seconds is not None else ""
-    return f"{server} was replaced with {count}{took}"
+    return f"{server} was replaced with {count}{but}{took}"
 
 
 def not_moved(server: str, why: NotMoved) -> str:

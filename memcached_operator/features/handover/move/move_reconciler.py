@@ -157,11 +157,11 @@ class Moves:
             else:
                 known.unconfirmed.add(decision.uid)
         outcome = await self._act(memcached, known, decision, spec, last, now)
-        known.given_up &= {pod.uid for pod in pods} if situation.holder is not None else situation.stale
+        known.keep(situation)
         status = self._status(memcached, decision, last, now)
         if status is None:
             known.purged.clear()  # the list may change now
-            is_off = situation.wanted is False
+            is_off = spec is not None and not spec.moves
             if isinstance(decision.action, Await):
                 outcome += Outcome(requeue_s=decision.action.for_s)
             message = UNDER_WAY[None].format(decision.name) if decision.name else ""
@@ -199,7 +199,7 @@ class Moves:
         if holder is not None and holder.server is not None:
             holder = replace(holder, server=found.pop())
         return MoveSituation(
-            None if spec is None else spec.moves,
+            None if spec is None else spec.moves and not spec.rollout.paused,
             _begins_in_s(desired, last, now),
             next_uid,
             found,
@@ -276,7 +276,7 @@ class Moves:
             case GiveUp(why):
                 known.end()
                 if decision.uid not in known.given_up:
-                    known.given_up.add(decision.uid)
+                    known.given_up[decision.uid] = why
                     type_ = "Normal" if why is NotMoved.UNNEEDED else "Warning"
                     self._report(memcached, type_, "NotMoved", not_moved(decision.name, why))
                 return AT_ONCE
@@ -284,8 +284,7 @@ class Moves:
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (now - since).total_seconds() if since is not None else None
-                    items = max((each.items for each in known.copied.values()), default=None)
-                    self._report(memcached, "Normal", "Moved", moved(decision.name, items, seconds))
+                    self._report(memcached, "Normal", "Moved", moved(decision.name, known.copied, seconds))
                 elif why is not None:
                     self._report(memcached, "Warning", "NotMoved", not_moved(decision.name, why))
                 known.end()

@@ -134,7 +134,7 @@ def _connecting(situation: MoveSituation, found: Decision, held: MovingServer, s
     if copied.is_running or not copied.is_near:
         return _copying(found, copied, server, held)
     if not is_due:
-        return replace(found, action=Await(Awaited.TURN))
+        return replace(found, action=Await(Awaited.TURN), limit_s=READY_WITHIN_S, late=NotMoved.UNNEEDED)
     return replace(found, step=MoveStep.CLOSING, action=_told(server, others, is_closed=True))
 
 
@@ -162,7 +162,7 @@ def _copying(found: Decision, copied: Copied, source: MovingServer, target: Movi
 def _given_up(situation: MoveSituation, found: Decision, held: MovingServer | None, server: MovingServer) -> Decision:
     """A holder that was dropped is never used again, by no leader."""
     found = replace(found, step=MoveStep.DISCONNECTING)
-    if held is not None and not _is_given_up(held):
+    if held is not None and server.is_connected and not _is_given_up(held):
         return replace(found, action=_told(held))
     return _disconnecting(situation, found, server, End())
 

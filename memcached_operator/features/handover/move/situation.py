@@ -26,7 +26,7 @@ class NotMoved(Enum):
     NOT_COPIED = "its items could not be copied"
     NOT_REPLACED = "it could not be replaced in time"
     NOT_WRITTEN = "its workload could not be changed in time"
-    UNNEEDED = "it is not to be replaced any more"
+    UNNEEDED = "it is not to be replaced for now"
     ENDED = "it ended before its items were copied"
     NO_SUCCESSOR = "the new server did not start beside its holder"
 

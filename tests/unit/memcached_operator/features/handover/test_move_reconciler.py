@@ -13,11 +13,11 @@ from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime.client.errors import TooManyRequests
+from operator_runtime.client.errors import Forbidden, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
 from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, rfc3339, stateful_set
-from tests.unit.memcached_operator.support import NAME, NAMESPACE, live_pod
+from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
 from tests.unit.memcached_operator.world import World
 
 HOLDER = f"{NAME}-holder"
@@ -334,6 +334,40 @@ async def test_clients_of_a_former_list_are_waited_for() -> None:
     servers.world.clock.advance(FOR_S)
     await servers.done()
     assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_rollout_that_is_paused_meanwhile_leaves_no_holder_and_moves_later() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Copying")
+    servers.change(2, maxConnections=2048, rollout={"paused": True, "minReadySeconds": 0})
+    for _ in range(30):
+        await servers.control_and_reconcile(0.5)
+    assert servers.holder is None
+    assert servers.world.condition("Progressing") == ("False", "RolloutPaused")
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.done(600)
+    assert servers.holder is None
+    assert reasons(servers.world).count("NotMoved") == 2
+
+
+async def test_items_that_could_not_be_copied_are_counted() -> None:
+    servers = await begun(2)
+    servers.lacking = [*range(2000, 1000, -1)]
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Replacing")
+    servers.lacking.clear()
+    await servers.done()
+    moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    assert "with 1,000 items but for 1," in moved
 
 
 async def test_a_server_that_may_not_be_evicted_takes_writes_again() -> None:
