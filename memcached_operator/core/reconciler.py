@@ -217,6 +217,7 @@ class MemcachedReconciler:
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()
+        yield from self._handovers.moves.families()
         yield contested_family(len(self._owners.contention))
 
 

@@ -138,6 +138,7 @@ class HandoverReconciler:
 
     Attributes:
         known: what is known of each Memcached.
+        moves: those of single servers.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class HandoverReconciler:
         self._port = port
         self._clock = clock
         calls = MoveCalls(port.state_of, port.purge, port.transfer, self._set_peers_of, holder)
-        self._moves = Moves(client, caches, states, record_event, enqueue, calls, clock)
+        self.moves = Moves(client, caches, states, record_event, enqueue, calls, clock)
 
     async def advance(
         self,
@@ -194,7 +195,7 @@ class HandoverReconciler:
         move = NO_MOVE
         is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
         if is_wanted or (last.handover is not None and last.handover.move is not None):
-            move = await self._moves.advance(memcached, spec, next_uid, desired, last, pods, now)
+            move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
             if move.status is not None:
                 state = last.handover and msgspec.structs.replace(last.handover, move=move.status)
                 policy = ListPolicy(is_frozen=True, keeps_all=True)
@@ -328,11 +329,8 @@ class HandoverReconciler:
         """Have a server lose what others changed while it was away."""
         match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
             case Purged() if is_last:
-                logger.info(
-                    "%s returned after an outage; its items were deleted",
-                    pod.name,
-                    extra={"fields": {"action": "empty"}},
-                )
+                note = f"{pod.name} returned after an outage; its items were deleted"
+                logger.info("%s", note, extra={"fields": {"action": "empty"}})
                 return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
             case Failure() as failure:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace as with_fields
+from prometheus_client import Metric
+from prometheus_client.metrics_core import CounterMetricFamily
 
 from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
 from memcached_operator.api.status_times import parsed_time, status_time
@@ -60,6 +63,8 @@ _AGAIN_S: Final = 0.3
 
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
+
+_RESULTS: Final = {"moved": "Moved", "not_moved": "NotMoved"}
 
 MakeHolder: TypeAlias = Callable[[MemcachedRecord, Spec, str, Mapping[str, str]], WorkloadManifest]
 """Makes the StatefulSet of a holder, by the text that requested a restart of servers, and annotations of its pod."""
@@ -127,6 +132,17 @@ class Moves:
         self._enqueue = enqueue
         self._calls = calls
         self._clock = clock
+        self._counts = Counter[str]()
+
+    def families(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "memcached_operator_moves_total",
+            "Servers that were to be replaced with their items, by whether these moved.",
+            labels=("result",),
+        )
+        for result, reason in _RESULTS.items():
+            family.add_metric((result,), self._counts[reason])
+        yield family
 
     async def advance(
         self,
@@ -293,6 +309,7 @@ class Moves:
 
     def _report(self, memcached: MemcachedRecord, type_: Any, reason: str, note: str) -> None:
         logger.info("%s", note, extra={"fields": {"action": "move"}})
+        self._counts[reason] += type_ == "Warning" or reason == "Moved"
         self._record_event(memcached, type_, reason, "Move", note)
 
     def _begin(self, key: ObjectKey, known: MoveMemory, step: MoveStep, doing: Coroutine[Any, Any, Any]) -> None:

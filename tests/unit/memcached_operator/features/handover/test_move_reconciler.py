@@ -123,6 +123,11 @@ class MovingServers(Servers):
     def held_address(self) -> str:
         return str(self.world.api.objects["Pod", NAMESPACE, HELD]["status"]["podIP"])
 
+    def counted(self) -> dict[str, float]:
+        families = [*self.world.reconciler.families()]
+        (family,) = [each for each in families if each.name == "memcached_operator_moves"]
+        return {each.labels["result"]: each.value for each in family.samples}
+
     def peers_text(self) -> list[str]:
         return [each["metadata"]["annotations"].get(PEERS_ANNOTATION, "") for each in self.pods()]
 
@@ -181,6 +186,7 @@ async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items()
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
     assert all(each is not None and not each.addresses for each in servers.peers().values())
     assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
+    assert servers.counted() == {"moved": 3, "not_moved": 0}
     assert "with 1,000 items in " in next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
 
 
@@ -357,6 +363,7 @@ async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
     await servers.done(600)
     assert servers.holder is None
     assert reasons(servers.world).count("NotMoved") == 2
+    assert servers.counted() == {"moved": 0, "not_moved": 2}
 
 
 async def test_items_that_could_not_be_copied_are_counted() -> None:
