@@ -23,7 +23,7 @@ def servers(*, with_more: bool = False, **fields: Any) -> WorkloadManifest:
     return desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=with_room(spec) if with_more else spec)
 
 
-def annotations(made: WorkloadManifest) -> dict[str, str]:
+def annotations_of(made: WorkloadManifest) -> dict[str, str]:
     return (made.template.metadata.annotations if made.template.metadata else None) or {}
 
 
@@ -34,7 +34,7 @@ def test_a_holder_is_one_pod_of_the_template_under_another_name_with_somewhat_mo
     assert selector["memcached_cr"] == template["metadata"]["labels"]["memcached_cr"] == f"{NAME}-holder"
     assert body["metadata"]["ownerReferences"][0]["uid"] == OWNER.uid
     assert template["metadata"]["annotations"].items() >= HELD.items()
-    assert annotations(holder(servers(with_more=True), HELD))[MEMORY_ANNOTATION].startswith("67Mi,")
+    assert annotations_of(holder(servers(with_more=True), HELD))[MEMORY_ANNOTATION].startswith("67Mi,")
     (container,) = template["spec"]["containers"]
     assert container["image"] == IMAGE
     assert "67" in container["command"]
@@ -45,7 +45,7 @@ def test_a_holder_is_one_pod_of_the_template_under_another_name_with_somewhat_mo
 def test_servers_that_are_made_with_a_holder_are_of_the_same_template() -> None:
     bare = servers()
     named = with_annotations(bare, NAMED)
-    assert annotations(named) == annotations(bare) | NAMED
+    assert annotations_of(named) == annotations_of(bare) | NAMED
     assert fingerprint(named.spec.template) == fingerprint(bare.spec.template)
     assert with_annotations(named, {}) == bare
     assert with_annotations(bare, {}) is bare
