@@ -29,7 +29,7 @@ from tests.kubectl_in_namespace import Kubectl
 NAME = "cache"
 SIZE = 3
 # Of each kind of client.
-KEYS = 15_000
+KEYS = 6_000
 # No client has a former list here: the least that can be chosen.
 FOR_S = 10
 DEADLINE_S = 300.0

@@ -169,7 +169,8 @@ class Moves:
         decision = decide_move(situation)
         if self._is_late(known, decision):
             if decision.late is not None:
-                decision = replace(decision, action=GiveUp(decision.late))
+                name = next((each.name for each in pods if each.uid == decision.uid), "")
+                decision = replace(decision, action=GiveUp(decision.late, name))
             else:
                 known.unconfirmed.add(decision.uid)
         outcome = await self._act(memcached, known, decision, spec, last, now)
@@ -187,6 +188,8 @@ class Moves:
             peers = Peers(1, (born.pod.address,))
             made_with = {HOLDER_ANNOTATION: born.pod.uid, PEERS_ANNOTATION: str(peers)}
         released = frozenset((decision.uid,) if isinstance(decision.action, Release) else ())
+        if situation.holder is not None and situation.holder.is_deleting:
+            released = frozenset(known.given_up)  # nobody knows it any more
         message = UNDER_WAY[status.step].format(status.server, status.holder)
         is_held = situation.holder is not None and status.step not in (MoveStep.CLOSING, MoveStep.REPLACING)
         overrides = _NO_DISRUPTIONS if is_held and spec is not None and _has_budget(spec) else {}
@@ -289,12 +292,12 @@ class Moves:
                 known.copied[decision.step] = replace(before, is_running=True)
                 transfer = self._calls.transfer(source.pod.address, target.pod.address)
                 self._begin(key, known, decision.step, transfer)
-            case GiveUp(why):
+            case GiveUp(why, name):
                 known.end()
                 if decision.uid not in known.given_up:
                     known.given_up[decision.uid] = why
                     type_ = "Normal" if why is NotMoved.UNNEEDED else "Warning"
-                    self._report(memcached, type_, "NotMoved", not_moved(decision.name, why))
+                    self._report(memcached, type_, "NotMoved", not_moved(name or decision.name, why))
                 return AT_ONCE
             case End(has_moved, why):
                 if has_moved:

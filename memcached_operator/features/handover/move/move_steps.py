@@ -51,6 +51,8 @@ REPLACED_WITHIN_S: Final = 30.0
 """After so long it takes writes again."""
 HOLDER_WITHIN_S: Final = 120.0
 """As a rollout waits for a new server."""
+GONE_WITHIN_S: Final = 60.0
+"""For so long the next server waits for the holder of the one before to be gone."""
 SILENT_S: Final = 1.0
 """For so long a holder may not answer; writes fail meanwhile."""
 PLACED_WITHIN_S: Final = 60.0
@@ -64,7 +66,10 @@ def decide_move(situation: MoveSituation) -> Decision:
     if holder is None:
         return _without_holder(situation)
     if holder.is_deleting:
-        return Decision(Await(Awaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, holder.uid)
+        found = Decision(Await(Awaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or "")
+        if not found.uid or found.uid in situation.given_up:
+            return found
+        return replace(found, limit_s=GONE_WITHIN_S, late=NotMoved.HOLDER_STAYS)  # as on a node that is lost
     old = next((each for each in situation.servers if each.pod.uid == holder.uid), None)
     if old is not None:
         return _before(situation, holder, old)

@@ -19,6 +19,7 @@ class NotMoved(Enum):
     """Reason for which a server is replaced without its items."""
 
     HOLDER_NOT_READY = "its holder did not get ready in time"
+    HOLDER_STAYS = "the holder of another server does not end"
     HOLDER_FAILED = "its holder failed"
     NOT_CONFIRMED = "it did not confirm its peers in time"
     UNSUPPORTED = "it runs without memcached's proxy"
@@ -196,9 +197,14 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Replacement of a server without its items."""
+    """Replacement of a server without its items.
+
+    Attributes:
+        name: of the server, "" for the one of the decision.
+    """
 
     why: NotMoved
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class MovingServers(Servers):
         transfers: the addresses of each pass.
         lacking: what the next passes find, the next one first; then nothing lacks.
         holder_ready: a holder gets ready.
+        holder_stays: one that is deleted does not end, as on a node that is lost.
         moves: steps of each move as the status had them.
     """
 
@@ -41,7 +42,7 @@ class MovingServers(Servers):
         self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
         self.lacking: list[int] = []
-        self.holder_ready = True
+        self.holder_ready, self.holder_stays = True, False
         self.moves: list[tuple[str, str]] = []
         self._size, self._is_whole = 0, False
 
@@ -86,7 +87,7 @@ class MovingServers(Servers):
         objects = self.world.api.objects
         for key in [key for key in objects if key[0] == "Pod" and objects[key]["metadata"].get("deletionTimestamp")]:
             del objects[key]
-        if self.holder is not None and "deletionTimestamp" in self.holder["metadata"]:
+        if self.holder is not None and "deletionTimestamp" in self.holder["metadata"] and not self.holder_stays:
             del objects["StatefulSet", NAMESPACE, HOLDER]
         holder = self.holder
         if holder is not None and ("Pod", NAMESPACE, HELD) not in objects:
@@ -286,6 +287,21 @@ async def test_a_server_that_does_not_confirm_keeps_nothing_from_being_replaced(
     await servers.done()
     expected = f"The items of {NAME}-1 do not move, as it did not confirm its peers in time"
     assert expected in [each.note for each in servers.world.recorder.events]
+
+
+async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() -> None:
+    servers = await begun(2)
+    servers.holder_stays = True
+    servers.change(2, maxConnections=2048)
+    former = pod(servers.world, 0)["metadata"]["uid"]
+    for _ in range(400):
+        await servers.control_and_reconcile(0.5)
+        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
+            break
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes == [f"The items of {NAME}-0 do not move, as the holder of another server does not end"]
+    servers.holder_stays = False
+    await servers.done()
 
 
 async def test_a_change_that_is_taken_back_ends_the_move() -> None:
