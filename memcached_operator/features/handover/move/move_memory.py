@@ -28,6 +28,7 @@ class MoveMemory:
         tasks: of what is under way: a purge, a pass.
         awaited: what is waited for with a limit, and since when.
         reported: uids of pods whose move was reported to begin.
+        refused_s: by the clock, when the API server refused a holder last.
     """
 
     purged: set[str] = field(default_factory=set)
@@ -40,6 +41,7 @@ class MoveMemory:
     tasks: dict[MoveStep, MoveTask] = field(default_factory=dict)
     awaited: tuple[object, float] | None = None
     reported: set[str] = field(default_factory=set)
+    refused_s: float = float("-inf")
 
     def keep(self, situation: MoveSituation) -> None:
         """Forget who was given up, but for those that are to be replaced still."""

@@ -53,7 +53,17 @@ from memcached_operator.features.handover.server_state import HandoverState, Uns
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, former_list_end_of
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ObjectKey
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KeyedStates,
+    NotFound,
+    ObjectKey,
+    ServerError,
+    TooManyRequests,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +71,8 @@ _ANSWER_WITHIN_S: Final = 1.0
 _AGAIN_S: Final = 0.3
 """After so long servers are queried again."""
 
+_HOLD_AGAIN_S: Final = 10.0
+"""After so long a holder that the API server refused is tried again."""
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
 
@@ -179,9 +191,10 @@ class Moves:
         if status is None:
             known.purged.clear()  # the list may change now
             is_off = spec is not None and not spec.moves
+            message = ""
             if isinstance(decision.action, Await):
                 outcome += Outcome(requeue_s=decision.action.for_s)
-            message = UNDER_WAY[None].format(decision.name) if decision.name else ""
+                message = UNDER_WAY[None].format(decision.name)
             return MoveProgress(None if is_off else Moving({}, frozenset(known.given_up), message), None, outcome)
         made_with = {}
         if (born := decision.made_with) is not None:
@@ -300,6 +313,8 @@ class Moves:
                     self._report(memcached, type_, "NotMoved", not_moved(name or decision.name, why))
                 return AT_ONCE
             case End(has_moved, why):
+                if not await self._let_go(memcached):
+                    return AT_ONCE
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (now - since).total_seconds() if since is not None else None
@@ -307,7 +322,6 @@ class Moves:
                 elif why is not None:
                     self._report(memcached, "Warning", "NotMoved", not_moved(decision.name, why))
                 known.end()
-                await self._let_go(memcached)
         return EMPTY
 
     def _report(self, memcached: MemcachedRecord, type_: Any, reason: str, note: str) -> None:
@@ -322,6 +336,8 @@ class Moves:
 
     async def _hold(self, memcached: MemcachedRecord, known: MoveMemory, spec: Spec, pod: PodRecord) -> Outcome:
         """Make the holder of a server's items, which is born with the server as its peer."""
+        if self._clock() < known.refused_s + _HOLD_AGAIN_S:
+            return EMPTY
         known.copied.clear()
         peers = Peers(1, (pod.address,))
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
@@ -333,21 +349,24 @@ class Moves:
             self._report(memcached, "Normal", "Moving", moving(pod.name))
         try:
             await self._client.create(STATEFUL_SETS, made.body())
-        except (Conflict, Forbidden, Invalid) as error:
-            logger.debug("no holder of %s can be made: %s", pod.name, error)
+        except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            known.refused_s = self._clock()
+            logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
         return EMPTY
 
-    async def _let_go(self, memcached: MemcachedRecord) -> None:
-        """Delete the holder, with its pod before it."""
+    async def _let_go(self, memcached: MemcachedRecord) -> bool:
+        """Delete the holder, with its pod before it; report whether that was done."""
         live = self._caches.stateful_sets.get(holder_key(memcached.key))
         if live is None or not is_owned(live, memcached.uid):
-            return
+            return True
         try:
             await self._client.delete(
                 STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
             )
         except (Conflict, NotFound):
             self._client.outdated(STATEFUL_SETS, live)
+            return False
+        return True
 
     def _status(
         self, memcached: MemcachedRecord, decision: Decision, last: Status, now: datetime

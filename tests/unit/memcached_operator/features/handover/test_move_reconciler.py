@@ -13,7 +13,7 @@ from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime.client.errors import Forbidden, TooManyRequests
+from operator_runtime.client.errors import Conflict, Forbidden, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
 from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, rfc3339, stateful_set
@@ -380,6 +380,29 @@ async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
     assert servers.holder is None
     assert reasons(servers.world).count("NotMoved") == 2
     assert servers.counted() == {"moved": 0, "not_moved": 2}
+
+
+async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("create", "StatefulSet", *[Forbidden(403, "Forbidden", "exceeded quota")] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Preparing")
+    tried = 0
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+        tried += servers.world.api.verbs().count("create StatefulSet")
+    assert 0 < tried <= 4
+    servers.world.clock.advance(HOLDER_WITHIN_S)
+    await servers.control_and_reconcile()
+    assert "NotMoved" in reasons(servers.world)
+
+
+async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("delete", "StatefulSet", Conflict(409, "Conflict", "the object has been modified"))
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
 
 
 async def test_items_that_could_not_be_copied_are_counted() -> None:
