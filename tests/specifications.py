@@ -151,10 +151,10 @@ BROKEN: Final = (
         {"extstore": DISK | {"itemSizeMin": 2**20 - 1}},
     ),
     Broken(
-        {"handover": {}},
+        {"handover": {"moves": {}}},
         "spec.handover",
         "must be omitted unless spec.workload is StatefulSet",
-        NAMED | {"handover": {}},
+        NAMED | {"handover": {"moves": {}}},
     ),
     Broken(
         NAMED | {"handover": {}, "tls": {"secretName": "tls"}},

@@ -63,6 +63,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.DEPLOYING: ReasonDoc(_IN_PROGRESS, "The first rollout."),
     Reason.SCALING: ReasonDoc(_IN_PROGRESS, "Servers are being added or removed."),
     Reason.UPDATING: ReasonDoc(_IN_PROGRESS, "Pods of the previous template are being replaced."),
+    Reason.MOVING: ReasonDoc(
+        _IN_PROGRESS, "A server is being replaced, and its items move with it (`spec.handover.moves`)."
+    ),
     Reason.MIGRATING: ReasonDoc(
         _IN_PROGRESS,
         "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message names "

@@ -71,6 +71,7 @@ class Reason(StrEnum):
     CONNECTING = "Connecting"
     PUBLISHED = "Published"
     DISCONNECTING = "Disconnecting"
+    MOVING = "Moving"
 
 
 _SERVERS: Final = {"x-kubernetes-list-type": "atomic", "maxItems": SERVERS_MAX}
@@ -112,7 +113,36 @@ class HandoverStep(StrEnum):
     COMPLETE = "Complete"
 
 
-class HandoverStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+class MoveStep(StrEnum):
+    """Step of the move of a server's items."""
+
+    PREPARING = "Preparing"
+    CONNECTING = "Connecting"
+    COPYING = "Copying"
+    CLOSING = "Closing"
+    REPLACING = "Replacing"
+    RESTORING = "Restoring"
+    DISCONNECTING = "Disconnecting"
+
+
+class HandoverMove(msgspec.Struct, frozen=True):
+    """Move of a server's items while the server is replaced."""
+
+    server: Annotated[_Name, Meta(description="Name of the server that is replaced.")]
+    holder: Annotated[_Name, Meta(description="Name of the pod that holds its items meanwhile.")]
+    step: Annotated[
+        MoveStep,
+        Meta(
+            description="Preparing: the holder gets ready. Connecting: it is told of the server's writes. Copying: it "
+            "copies the server's items. Closing: the server refuses writes while the last items are copied. Replacing: "
+            "the server is replaced. Restoring: the new server copies the items. Disconnecting: the holder goes.",
+            extra_json_schema={"type": "string", "enum": [*MoveStep]},
+        ),
+    ]
+    startTime: Annotated[str, Meta(description="Since when the server moves.", extra_json_schema=_TIME)]
+
+
+class HandoverStatus(msgspec.Struct, frozen=True):  # null in a merge patch takes a field away
     """Progress of the last change of the list with a hand-over."""
 
     step: Annotated[
@@ -128,6 +158,10 @@ class HandoverStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     formerListEndTime: Annotated[
         str | None,
         Meta(description="From when on no client has the list before the present one.", extra_json_schema=_TIME),
+    ] = None
+    move: Annotated[
+        HandoverMove | None,
+        Meta(description="The server that is being replaced with its items, if spec.handover.moves is set."),
     ] = None
 
 

@@ -480,18 +480,27 @@ class Extstore(Model):
     )
 
 
+class Moves(Model):
+    """A server that is replaced has its items moved to its successor, by a further pod that holds them meanwhile.
+
+    One server is replaced after the other, and clients find their keys. Each node or quota needs room for one server
+    more. Writes of the server in question are refused for about two seconds, and nothing answers for about as long.
+    """
+
+
 class Handover(Model):
     """Servers fill themselves from each other while the list of servers changes, so that clients do not miss.
 
     Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
     """
 
-    example = '{"periodSeconds": 600}, or {}'
+    example = '{"periodSeconds": 600, "moves": {}}, or {}'
     periodSeconds: _HandoverSeconds = Field(
         default=HANDOVER_SECONDS,
         description="Seconds for which servers fill themselves from each other after the list of servers changed. What "
         "nobody reads or writes during that time is not taken over.",
     )
+    moves: Moves | None = None
 
 
 class Tls(Model):
@@ -601,3 +610,8 @@ class Spec(Model):
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
         "time to follow the list.",
     )
+
+    @property
+    def moves(self) -> bool:
+        """Report whether the items of a server that is replaced move to its successor."""
+        return self.handover is not None and self.handover.moves is not None

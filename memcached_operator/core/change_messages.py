@@ -70,13 +70,15 @@ def announced(
     until = f"after the servers of {after}" if after is not None else ""
     cost = cost_of(decoded.template, desired.template, live.kind, why_not)
     former, mirrored = _replaced(desired, live, pods) if cost is Cost.IN_PLACE else (0, 0)
+    old = applied_spec(decoded.metadata.annotations)
+    moves = old is not None and old.moves
     if cost is Cost.IN_PLACE and not (pods and mirrored + former == len(pods)):
         reason, words = "InPlaceChange", in_place(spec, servers, until)
     elif cost is Cost.LIVE:
         was, is_ = (fingerprint(each.template).memory for each in (decoded, desired))
         reason, words = "LiveChange", live_memory(was, is_, servers)
     else:
-        cost, reason, words = Cost.ROLLING, "RollingChange", rolling(spec, servers, until)
+        cost, reason, words = Cost.ROLLING, "RollingChange", rolling(spec, servers, until, moves=moves)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
     words += of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"

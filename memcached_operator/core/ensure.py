@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.change_messages import in_words
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
+from memcached_operator.core.objects.holder import holder, with_room
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
@@ -69,6 +70,12 @@ class Config:
         return desired_workload(
             kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
         )
+
+    def holder(
+        self, memcached: MemcachedRecord, spec: Spec, restart: str, annotations: Mapping[str, str]
+    ) -> WorkloadManifest:
+        """The StatefulSet of the holder of a server's items."""
+        return holder(self.workload("StatefulSet", memcached, 1, with_room(spec), False, restart), annotations)
 
 
 class Objects:
@@ -202,6 +209,8 @@ class Objects:
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
         """Keep the object of that kind by a list of servers, None for none yet."""
         memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
+        if snapshot.moving is not None and snapshot.moving.overrides:
+            spec = spec.model_copy(update=snapshot.moving.overrides)
         desired = each.desired(memcached.owner, spec, servers or (), self._config.operator_namespace)
         if each.listed and desired is not None and servers is None:
             return EMPTY
@@ -213,6 +222,7 @@ class Objects:
             desired, conflicting = None, Outcome((problem,))
         # One that is as it was written is no longer right because the servers have changed since.
         follows = live is not None and bool(live.normalized) and each.is_untouched(each.codec.decoded(live))
+        follows = follows or snapshot.moving is not None  # which may have it otherwise for a while
         return conflicting + (await self._ensure_one(each, snapshot, desired, follows=follows)).outcome
 
     async def _ensure_one(

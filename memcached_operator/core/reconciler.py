@@ -96,7 +96,9 @@ class MemcachedReconciler:
         )
         self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
         states = self._owners.states
-        self._handovers = HandoverReconciler(operator.client, states, record_event, enqueue, peers_port, clock=clock)
+        self._handovers = HandoverReconciler(
+            operator.client, caches, states, record_event, enqueue, peers_port, config.holder, clock=clock
+        )
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )
@@ -126,7 +128,7 @@ class MemcachedReconciler:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
         handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
-        snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, handover.holds_rollout)
+        snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
@@ -163,14 +165,15 @@ class MemcachedReconciler:
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
-        handover, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
+        progress, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
         if spec.handover is not None or last.handover is not None or is_known:
-            handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
-        plan = plan_servers(memcached.key, spec, last, owned, pods, now, handover.policy)
+            next_uid, desired = self._remembered.of(memcached.key).next_uid, desired_list(spec, last)
+            progress = await self._handovers.advance(memcached, desired, last, pods, now, spec, next_uid)
+        plan = plan_servers(memcached.key, spec, last, owned, pods, now, progress.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
-            handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
-        return handover, plan
+            progress = progress._replace(outcome=progress.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
+        return progress, plan
 
     async def _report_unreadable(
         self,
@@ -185,8 +188,9 @@ class MemcachedReconciler:
 
         While servers have each other as peers, one that is lost makes writes at all others fail.
         """
-        handover = Progress(state=last.handover)
-        if last.handover is not None and last.handover.step is not HandoverStep.COMPLETE:
+        before = last.handover
+        handover = Progress(state=before)
+        if before is not None and (before.step, before.move) != (HandoverStep.COMPLETE, None):
             unchanged = unchanged_list(memcached.spec, last)
             handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
         problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
@@ -213,6 +217,7 @@ class MemcachedReconciler:
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()
+        yield from self._handovers.moves.families()
         yield contested_family(len(self._owners.contention))
 
 

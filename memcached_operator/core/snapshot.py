@@ -10,6 +10,7 @@ import msgspec
 
 from memcached_operator.api.status import Status
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.pod_template import Fingerprint
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
@@ -30,6 +31,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         now: the time, with its zone.
         remembered: of the Memcached.
         handing_over: no server is replaced that has keys; see `handover.steps`.
+        moving: what moves require, None where servers are replaced without their items.
     """
 
     memcached: MemcachedRecord
@@ -41,6 +43,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     now: datetime
     remembered: Remembered
     handing_over: bool = False
+    moving: Moving | None = None
 
 
 @dataclass(slots=True)
@@ -60,6 +63,7 @@ class Remembered:
             where none is missing.
         in_place: servers that are restarted in their pods; None where none is.
         resizes: servers that are given other memory while they run.
+        next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
     """
 
     times: Seen = field(default_factory=lambda: UNSEEN)
@@ -70,3 +74,4 @@ class Remembered:
     missing_since_s: Mapping[int, float] | None = None
     in_place: Restarts | None = None
     resizes: Resizes | None = None
+    next_uid: str | None = None

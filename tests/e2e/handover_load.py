@@ -29,6 +29,7 @@ _TIMEOUT_S: Final = 3.0
 _READ_ALL_S: Final = 180.0
 # The library hashes in Python. Without a pause that alone would take both processors.
 _PAUSE_S: Final = 0.02
+_RETRY_S: Final = 0.2
 
 Addresses = Callable[[str], str]
 """The address of a server by its name, as DNS has it for pods."""
@@ -110,8 +111,9 @@ class Keys:
 class Reader(threading.Thread):
     """A client that reads all keys again and again, writes its part of them, and sets what of that it misses."""
 
-    def __init__(self, keys: Keys, part: int, servers: Sequence[str], addresses: Addresses) -> None:
+    def __init__(self, keys: Keys, part: int, servers: Sequence[str], addresses: Addresses, retry_s: float) -> None:
         super().__init__(daemon=True)
+        self._retry_s = retry_s
         self.servers = list(servers)
         self._keys = keys
         self._part = part
@@ -131,7 +133,7 @@ class Reader(threading.Thread):
                     if client is not None:
                         client.close()
                     servers = self.servers
-                    client = connect(servers, self._keys.hasher, self._addresses)
+                    client = connect(servers, self._keys.hasher, self._addresses, self._retry_s)
                 self._read(client, range(first, min(first + _BATCH, self._keys.count)))
                 time.sleep(_PAUSE_S)
             self.rounds += 1
@@ -139,7 +141,7 @@ class Reader(threading.Thread):
             client.close()
 
     def fill(self) -> None:
-        client = connect(self.servers, self._keys.hasher, self._addresses)
+        client = connect(self.servers, self._keys.hasher, self._addresses, self._retry_s)
         for number in range(self._keys.count):
             if self._writes(number):
                 self._write(client, number)
@@ -185,8 +187,12 @@ class Reader(threading.Thread):
                 self._write(client, number)
 
 
-def connect(servers: Sequence[str], hasher: str, addresses: Addresses) -> HashClient:
-    """A client that raises where a server does not answer, and never moves keys to other servers."""
+def connect(servers: Sequence[str], hasher: str, addresses: Addresses, retry_s: float = _RETRY_S) -> HashClient:
+    """A client that raises where a server does not answer, and never moves keys to other servers.
+
+    Args:
+        retry_s: for so long after a failure it takes all keys of a server for missing, without a request.
+    """
 
     def getaddrinfo(host: str, port: int, *_: object) -> list[Any]:
         return socket.getaddrinfo(addresses(host), port, type=socket.SOCK_STREAM)
@@ -201,7 +207,7 @@ def connect(servers: Sequence[str], hasher: str, addresses: Addresses) -> HashCl
         timeout=_TIMEOUT_S,
         no_delay=True,
         retry_attempts=1 << 30,
-        retry_timeout=0.2,
+        retry_timeout=retry_s,
         default_noreply=False,
     )
 
@@ -235,11 +241,15 @@ class Load:
 
 
 @contextmanager
-def load(servers: Sequence[str], addresses: Addresses, count: int) -> Iterator[Load]:
-    """Fill the servers with so many keys of each kind, and read and write them until the end of the block."""
+def load(servers: Sequence[str], addresses: Addresses, count: int, retry_s: float = _RETRY_S) -> Iterator[Load]:
+    """Fill the servers with so many keys of each kind, and read and write them until the end of the block.
+
+    Args:
+        retry_s: see `connect`.
+    """
     keys = {name: Keys(name, count) for name in HASHERS}
-    early = [Reader(each, 0, servers, addresses) for each in keys.values()]
-    late = [Reader(each, 1, servers, addresses) for each in keys.values()]
+    early = [Reader(each, 0, servers, addresses, retry_s) for each in keys.values()]
+    late = [Reader(each, 1, servers, addresses, retry_s) for each in keys.values()]
     for reader in (*early, *late):
         reader.fill()
     for reader in (*early, *late):

@@ -14,12 +14,12 @@ import msgspec
 from pydantic import ValidationError
 
 from memcached_operator.api.reading import read_fields
-from memcached_operator.api.v1alpha1 import OF_NO_SERVER, Handover, Spec
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, OF_NO_SERVER, Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
 
 OF_SERVERS: Final = tuple(name for name, field in Spec.model_fields.items() if OF_NO_SERVER not in field.metadata)
 """The fields by which a workload's pods are made, but for the image, which stands in them as it is here."""
-_HANDS_OVER: Final = Handover()  # its duration is no matter of the pods
+_ANY_DURATION: Final = {"periodSeconds": HANDOVER_SECONDS}  # it is no matter of the pods
 _DEFAULTS: Final = Spec()
 
 
@@ -45,8 +45,8 @@ def _without_nulls(value: Any) -> Any:
 def applied_text(spec: Spec, fields: tuple[str, ...] = OF_SERVERS) -> str:
     """The annotation of an object that depends on these fields; those that have their defaults are left out."""
     given = {field for field in fields if getattr(spec, field) != getattr(_DEFAULTS, field)}
-    if "handover" in given:
-        spec = spec.model_copy(update={"handover": _HANDS_OVER})
+    if spec.handover is not None:
+        spec = spec.model_copy(update={"handover": spec.handover.model_copy(update=_ANY_DURATION)})
     return msgspec.json.encode(json_of(spec, given), order="sorted").decode()
 
 

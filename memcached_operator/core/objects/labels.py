@@ -41,8 +41,12 @@ PEERS_ANNOTATION: Final = f"{names.GROUP}/peers"
 """Of a pod whose server hands over: from which others it fills itself, as `handover.peers` writes it."""
 OUTDATED_ITEMS_ANNOTATION: Final = f"{names.GROUP}/outdated-items"
 """Likewise: others may have changed what it has, without its knowledge, so that it is to lose its items."""
-POD_ANNOTATIONS: Final = (IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION)
-"""Of pods alone. Of a template that another client wrote one into, each new pod would have it."""
+HOLDER_ANNOTATION: Final = f"{names.GROUP}/holder"
+"""Of a pod that was made while another held the items of the server in its place: the uid of that one's pod. Of the
+holder: the name and the uid of the pod whose items it holds. See `holder`."""
+POD_ANNOTATIONS: Final = (IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION, HOLDER_ANNOTATION)
+"""Of pods alone, but for the time of a move. Of a template that another client wrote one into, each new pod would have
+it."""
 REVISION_LABEL: Final = "controller-revision-hash"
 """Of a pod of a StatefulSet: of which of its templates it is."""
 RESTARTED_ANNOTATION: Final = "kubectl.kubernetes.io/restartedAt"

@@ -172,7 +172,7 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
             pod = part(pod, spec)
     if only_replaced and not pod.keeps_items:
         kept = ({name: most for name, most in each.items() if name != "memory"} for each in (limits, requests))
-        pod = replace(pod, items_mib=0, server=replace(server, resources=ResourceRequirements(*kept)))
+        pod = replace(pod, items_mib=0, server=replace(pod.server, resources=ResourceRequirements(*kept)))
     return pod
 
 

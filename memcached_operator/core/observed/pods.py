@@ -12,6 +12,7 @@ from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.objects.labels import (
     CONTAINER,
+    HOLDER_ANNOTATION,
     IMAGE_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
@@ -93,6 +94,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
         outdated_items: others may have changed what it has, without its knowledge.
+        holder: of a move, as `labels.HOLDER_ANNOTATION` has it; "" of a pod that was made while there was none.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
         termination: how it is being deleted, None where it is not.
     """
@@ -122,6 +124,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     in_place: str = ""
     peers: str = ""
     outdated_items: bool = False
+    holder: str = ""
     waits: PodProblem = NO_PROBLEM
     failure: PodProblem = NO_PROBLEM
     down: bool = False
@@ -177,6 +180,7 @@ class _PodAnnotations(
         "in_place": IN_PLACE_ANNOTATION,
         "peers": PEERS_ANNOTATION,
         "outdated_items": OUTDATED_ITEMS_ANNOTATION,
+        "holder": HOLDER_ANNOTATION,
     },
 ):
     template_hash: str = ""
@@ -188,6 +192,7 @@ class _PodAnnotations(
     in_place: str = ""
     peers: str = ""
     outdated_items: str = ""
+    holder: str = ""
 
 
 class _PodMeta(ObjectIdentity):
@@ -278,6 +283,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         in_place=meta.annotations.in_place,
         peers=meta.annotations.peers,
         outdated_items=bool(meta.annotations.outdated_items),
+        holder=meta.annotations.holder,
         down=is_down(status),
         placed=bool(pod.spec.nodeName),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),

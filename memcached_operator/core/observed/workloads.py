@@ -14,6 +14,7 @@ from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import unkeyed
 from memcached_operator.core.objects.labels import (
     CONTAINER,
+    HOLDER_ANNOTATION,
     IMAGE_ANNOTATION,
     MEMORY_ANNOTATION,
     POD_ANNOTATIONS,
@@ -63,6 +64,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         restart: the text with which the Memcached requested a restart, "" before.
         restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
             items.
+        holder: with which holder new pods are made; of a holder's own, what it holds; see `labels.HOLDER_ANNOTATION`.
         has_revision: its controller has made a first revision of it.
         scripts: the name of the ConfigMap that its pods have scripts of, without the Memcached's, "" for none.
         sidecar: its pods have the operator's own next to memcached.
@@ -83,6 +85,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     restarted: str = ""
     restart: str = ""
     restart_hash: str = ""
+    holder: str = ""
     has_revision: bool = True
     revision: str = ""
     scripts: str = ""
@@ -154,6 +157,7 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
         "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
         "restart": annotations.get(RESTART_ANNOTATION, ""),
         "restart_hash": annotations.get(WARM_ANNOTATION, ""),
+        "holder": annotations.get(HOLDER_ANNOTATION, ""),
         "scripts": _scripts(spec).removeprefix(name),
         "sidecar": _has_sidecar(spec),
     }

@@ -151,7 +151,7 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
         case Cost.ROLLING:
             memory_alone = before.template_hash == after.template_hash and new.workload == "StatefulSet"
             why = basis.why_not_live(new) if memory_alone else ""
-            return rolling(new, servers) + (instead_of_live(why) if why else "")
+            return rolling(new, servers, moves=old.moves) + (instead_of_live(why) if why else "")
         case Cost.SCALING:
             return scaling(old, new)
         case Cost.IN_PLACE:

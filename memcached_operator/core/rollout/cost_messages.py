@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.objects.pod_template import SLEEP_S
@@ -13,6 +14,8 @@ from memcached_operator.core.objects.pod_template import SLEEP_S
 SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of
 the new one comes as late."""
+MOVE_S: Final = 20
+"""What the move of a server without items takes: a holder gets ready, and goes, and so does the server."""
 NO_SERVER_AFFECTED: Final = "no server is affected"
 BEFORE_RESIZE: Final = (
     ", as on Kubernetes before 1.33, or where a webhook gives their pods the resizePolicy RestartContainer for memory"
@@ -21,13 +24,17 @@ BEFORE_RESIZE: Final = (
 _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"
 
 
-def rolling(spec: Spec, servers: int, until: str = "") -> str:
+def rolling(spec: Spec, servers: int, until: str = "", *, moves: bool = False) -> str:
     """Describe the replacement of so many servers.
 
     Args:
         spec: whose workload and rollout decide on the pace.
         until: what that waits for, "" where the specification alone decides.
+        moves: their items move with them.
     """
+    if moves and spec.moves:
+        keeps = "its keys move with it" if servers == 1 else "the keys of each move with it, and none is lost"
+        return _one_by_one(spec, servers, until, "replaced", keeps, MOVE_S + _of_items_s(spec))
     loses = ("it loses its keys" if servers == 1 else "each loses its keys") + (
         "" if spec.workload == "StatefulSet" else " and its address"
     )
@@ -39,7 +46,12 @@ def in_place(spec: Spec, servers: int, until: str = "") -> str:
     return _one_by_one(spec, servers, until, "restarted in place", "caches are kept")
 
 
-def _one_by_one(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
+def _of_items_s(spec: Spec) -> int:
+    """Seconds for which the items of a full server are copied, there and back: 1 GiB of values of 1 KB takes 70."""
+    return round(70 * mebibytes(spec.memory) / 1024)
+
+
+def _one_by_one(spec: Spec, servers: int, until: str, done: str, keys: str, server_s: int = SERVER_S) -> str:
     until = ", once spec.rollout.paused is false" if spec.rollout.paused else until and f", {until}"
     if not servers:
         return f"no server runs, so none is {done}{until}"
@@ -49,7 +61,7 @@ def _one_by_one(spec: Spec, servers: int, until: str, done: str, keys: str) -> s
     pace = f", {'one' if together == 1 else together} at a time" if rounds > 1 else ""
     order = ", from the highest ordinal" if named and rounds > 1 else ""
     pauses = f" ({pause_s} s pause and a few seconds each)" if rounds > 1 and pause_s else ""
-    took = _about((rounds - 1) * pause_s + rounds * SERVER_S)
+    took = _about((rounds - 1) * pause_s + rounds * server_s)
     return f"{_are(servers)} {done}{pace}{order}{until}; {keys}; {took}{pauses}"
 
 

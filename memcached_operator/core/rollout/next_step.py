@@ -66,6 +66,13 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """Move of a server's items, before the server is replaced: see `objects.holder`."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
 class RestartInPlace:
     """Restart of a server's container in its pod."""
 
@@ -94,7 +101,7 @@ class Stuck:
     requeue_s: float | None = None
 
 
-Step: TypeAlias = RolloutDone | RolloutWait | Evict | RestartInPlace | MarkUpdated | Stuck
+Step: TypeAlias = RolloutDone | RolloutWait | Evict | Move | RestartInPlace | MarkUpdated | Stuck
 
 
 class RolloutProgress(NamedTuple):
@@ -138,7 +145,10 @@ def _next_step(state: RolloutState) -> Step:
         if (step := gate(state)) is not None:
             return step
     overdue = [each for each in state.due if each.state is ServerState.OVERDUE]
-    return _update(overdue or state.due)
+    step, moving = _update(overdue or state.due), state.moving
+    if moving is not None and isinstance(step, Evict) and step.pod.ready and step.pod.uid not in moving.released:
+        return Move(step.pod)
+    return step
 
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:

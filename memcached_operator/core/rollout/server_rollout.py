@@ -23,6 +23,7 @@ from memcached_operator.core.rollout.live.resize_state import Resizing
 from memcached_operator.core.rollout.next_step import (
     Evict,
     MarkUpdated,
+    Move,
     RestartInPlace,
     RolloutProgress,
     Stuck,
@@ -112,10 +113,14 @@ class ServerRollout:
                 missing_s=absence.missing_s,
                 missing_reported=absence.cause is not None,
                 handing_over=snapshot.handing_over,
+                moving=snapshot.moving,
                 underway=_is_updating(snapshot.last),
             )
         found = rollout(state)
-        requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)
+        next_uid = found.step.pod.uid if isinstance(found.step, Evict | Move) else ""
+        at_once_s = 0.0 if isinstance(found.step, Move) and next_uid != remembered.next_uid else None
+        remembered.next_uid = next_uid
+        requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s, at_once_s)
         outcome = (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY) + _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
@@ -181,7 +186,7 @@ class ServerRollout:
 def _is_updating(status: Status) -> bool:
     """Report whether a rollout was underway by that status."""
     progressing = status.condition("Progressing")
-    return progressing is not None and progressing.reason == Reason.UPDATING
+    return progressing is not None and progressing.reason in (Reason.UPDATING, Reason.MOVING)
 
 
 def _resizing(resizing: Resizing) -> Outcome:

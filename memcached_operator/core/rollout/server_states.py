@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -192,6 +193,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
             ordinal and as far as that was seen; see `missing_pods`.
         missing_reported: why servers are missing is reported elsewhere.
         handing_over: no server is replaced that has keys; see `handover.steps`.
+        moving: what moves require of it, None where servers are replaced without their items.
         underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.
     """
 
@@ -204,6 +206,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     missing_s: Mapping[int, float] = msgspec.field(default_factory=dict)
     missing_reported: bool = False
     handing_over: bool = False
+    moving: Moving | None = None
     underway: bool = False
 
     @property
@@ -296,4 +299,6 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str
     if not workload.revision or pod.revision == workload.revision:
         return False
     # Of another revision, and alike in all that the operator makes: another client has added something to the template.
-    return is_other or pod.memory == workload.memory or pod.uid in impossible
+    # Or a holder is named there, or was when the pod was made, which is no difference of servers.
+    is_foreign = pod.memory == workload.memory and not (pod.holder or workload.holder)
+    return is_other or is_foreign or pod.uid in impossible

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects.holder import with_annotations
+from memcached_operator.core.objects.labels import HOLDER_ANNOTATION
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import Caches
@@ -127,6 +129,10 @@ class WorkloadRollout:
         paused = spec.rollout.paused and live is not None and live.has_revision
         # Without the annotation on the Memcached the live text is kept: its removal restarts no server.
         restart = memcached.restart or (live.restart if live is not None else "")
+        moving = snapshot.moving
+        is_other_holder = (
+            moving is not None and live is not None and live.holder != moving.made_with.get(HOLDER_ANNOTATION, "")
+        )
         change = WorkloadChange(
             self._desired(kind, memcached, replicas, spec, paused, restart),
             live,
@@ -134,7 +140,7 @@ class WorkloadRollout:
             restart=restart,
             is_pending=last.observedGeneration != memcached.generation
             or kind in last.pending_writes_for(memcached.generation),
-            planned=plan.drained or paused,
+            planned=plan.drained or paused or is_other_holder,
         )
         if live is None or not change.is_target or spec.memoryScaling is None:
             return change
@@ -189,11 +195,13 @@ class WorkloadRollout:
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
     ) -> WorkloadResult:
-        last = snapshot.last
+        last, manifest = snapshot.last, decision.manifest
+        if change.is_target and snapshot.moving is not None:
+            manifest = with_annotations(manifest, snapshot.moving.made_with)
         made_before = last.observedGeneration is not None and last.workload in (None, kind)
         doing = self._keepers[kind].ensure(
             snapshot.memcached,
-            decision.manifest,
+            manifest,
             seen=made_before
             and (change.live is not None or kind not in last.pending_writes_for(snapshot.memcached.generation)),
             desired_changed=change.provenance is not Provenance.DRIFT,
@@ -208,7 +216,7 @@ class WorkloadRollout:
         write_failed, outcome = bool(done.outcome.failures), done.outcome
         if decision.hold is Hold.LACKING and change.is_pending:
             outcome += Outcome(pending_writes=frozenset((kind,)))
-        return WorkloadResult(workload, decision.manifest, decision.hold, write_failed, outcome=outcome)
+        return WorkloadResult(workload, manifest, decision.hold, write_failed, outcome=outcome)
 
     async def _rolled_out(
         self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome

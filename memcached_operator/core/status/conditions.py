@@ -36,7 +36,7 @@ from memcached_operator.servers.serving_condition import certificates, serving_c
 from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
-_ROLLING_OUT: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+_ROLLING_OUT: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING, Reason.MOVING)
 _UNREADABLE: Final = "The specification cannot be read."
 # When servers come to the operator's own defaults.
 _HELD_UNTIL: Final = {
@@ -230,6 +230,8 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
         return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
+    if observed.moving:
+        return Condition("Progressing", "True", Reason.MOVING, observed.moving)
     if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
         return _replacing(observed, workload)
     existing = len(pods)

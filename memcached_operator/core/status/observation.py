@@ -73,6 +73,7 @@ class Observation(msgspec.Struct, frozen=True):
         scaling: what was decided of it; None without `spec.memoryScaling`.
         handover: how far the hand-over is, None where there is none.
         handing_over: the condition HandingOver, None where there is none.
+        moving: what is under way of a server's move, "" for nothing.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Observation(msgspec.Struct, frozen=True):
     scaling: Scaling | None = None
     handover: HandoverStatus | None = None
     handing_over: Condition | None = None
+    moving: str = ""
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -176,6 +178,7 @@ def observed(
         scaling=scaling,
         handover=progress.state,
         handing_over=progress.condition,
+        moving=snapshot.moving.message if snapshot.moving is not None else "",
     )
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from memcached_operator.api.status import HandoverStatus
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
 from memcached_operator.features.handover.situation import HandoverServer, PurgeState
@@ -143,3 +144,12 @@ class PurgeRun:
 
         self._task = asyncio.get_running_loop().create_task(run())
         self._task.add_done_callback(lambda ended: None if ended.cancelled() else on_end())
+
+
+def purge_state(
+    purge: PurgeRun | None, last: HandoverStatus | None, servers: Sequence[HandoverServer]
+) -> tuple[PurgeState, frozenset[str]]:
+    """Progress of the purge, and the names of ready servers where it is yet to be done."""
+    if purge is None or last is None or not purge.is_of(last.startTime):
+        return PurgeState.DUE, frozenset()
+    return purge.state(servers)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import PEERS_ANNOTATION
@@ -32,8 +34,11 @@ _LUA_PARTS: Final = (_LUA, "handover_commands.lua")
 _PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
 
 
-def pod(pod: Pod, _: Spec) -> Pod:
+def pod(pod: Pod, spec: Spec) -> Pod:
     """Have memcached fill itself from the peers that the pod's annotation names."""
+    if spec.moves:
+        # It refuses writes before it ends, and is asked by its name: while it waits, clients gain nothing.
+        pod = replace(pod, server=replace(pod.server, lifecycle=None))
     return pod.plus(
         launcher=("sh", f"{SCRIPTS}/{_SHELL}", f"{SCRIPTS}/{_LUA}", f"{_FOLDER}/{_PEERS}"),
         scripts=((_SHELL, script(_ROOM / _SHELL)), (_LUA, lua())),

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Status
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.observed.caches import PODS
+from memcached_operator.core.observed.caches import PODS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
@@ -31,14 +34,29 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.deletion_tasks import Emptying, EmptyServer, PurgeRun
+from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
 from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.handover_memory import HandoverMemory
+from memcached_operator.features.handover.move.move_reconciler import (
+    NO_MOVE,
+    MakeHolder,
+    MoveCalls,
+    Moves,
+    Transfer,
+    without_move,
+)
 from memcached_operator.features.handover.peer_changes import dropped_addresses
-from memcached_operator.features.handover.peers import peers_of
-from memcached_operator.features.handover.progress_messages import EVENTS, RESUMED, advice, handing_over
+from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.progress_messages import (
+    EVENTS,
+    NO_HANDOVER_UNDER_WAY,
+    RESUMED,
+    advice,
+    handing_over,
+)
 from memcached_operator.features.handover.purge import Purged, empty, purge
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
+from memcached_operator.features.handover.situation import HandoverServer, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import former_clients_s
 from memcached_operator.features.handover.steps import (
     are_servers_kept,
@@ -46,6 +64,7 @@ from memcached_operator.features.handover.steps import (
     is_list_frozen,
     is_rollout_held,
 )
+from memcached_operator.features.handover.transfer import transfer_all
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import (
     Client,
@@ -78,11 +97,13 @@ class PeersPort(NamedTuple):
         state_of: how far a server is.
         purge: deletes what was not used since a time, in seconds since 1970.
         empty: deletes all items.
+        transfer: has the second one copy what it lacks of the first one's items.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
     empty: EmptyServer
+    transfer: Transfer = transfer_all
 
 
 PEERS: Final = PeersPort(state_of, purge, empty)
@@ -97,7 +118,8 @@ class Progress(NamedTuple):
         condition: HandingOver, None where there is none.
         advice: why the list changes without one.
         outcome: what else is reported, and when more is to be done.
-        holds_rollout: no server is replaced that has keys.
+        of_rollout: whether no server is replaced that has keys; and what moves of servers require, None where none is
+            desired or under way.
     """
 
     policy: ListPolicy = FREE
@@ -105,43 +127,10 @@ class Progress(NamedTuple):
     condition: Condition | None = None
     advice: tuple[Problem, ...] = ()
     outcome: Outcome = EMPTY
-    holds_rollout: bool = False
+    of_rollout: tuple[bool, Moving | None] = (False, None)
 
 
 NO_HANDOVER: Final = Progress()
-
-
-@dataclass(slots=True)
-class _HandoverMemory:
-    """State of a Memcached's hand-overs that is in memory alone.
-
-    Attributes:
-        purge: of the hand-over that is being prepared, or was last.
-        size: how many servers are desired, and `waits_since` when that was first seen by this leader.
-        unsupported: by pod and number of its restarts, whether its server cannot hand over.
-        emptying: of servers that were away.
-        reported: the step that the last event was of.
-        believed: the status that this leader wrote last, and the one before it, which stands where that failed.
-        given_up: of the last change, which had no hand-over.
-        refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
-    """
-
-    purge: PurgeRun | None = None
-    size: int | None = None
-    waits_since: datetime | None = None
-    unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
-    emptying: Emptying = field(default_factory=Emptying)
-    reported: HandoverStep | None = None
-    believed: tuple[HandoverStatus | None, ...] = ()
-    given_up: GiveUp | None = None
-    refusal: Problem | None = None
-    refused_until_s: float = float("-inf")
-
-    def end(self) -> None:
-        """Leave off what is under way."""
-        self.emptying.keep(())
-        if self.purge is not None:
-            self.purge.end()
 
 
 class HandoverReconciler:
@@ -149,44 +138,69 @@ class HandoverReconciler:
 
     Attributes:
         known: what is known of each Memcached.
+        moves: those of single servers.
     """
 
     def __init__(
         self,
         client: Client,
+        caches: Caches,
         states: KeyedStates,
         record_event: RecordEvent,
         enqueue: Callable[[ObjectKey], None],
         port: PeersPort,
+        holder: MakeHolder,
         *,
         clock: Callable[[], float],
     ) -> None:
         """
         Args:
             client: patches pods.
+            caches: of all kinds.
             states: what is known of each Memcached; a successor queries servers once more, and purges again.
             record_event: records an event.
             enqueue: requests a reconcile of a Memcached.
             port: reaches servers.
+            holder: makes the holder of a server's items.
             clock: monotonic seconds.
         """
         self._client = client
-        self.known = states.keyed(_HandoverMemory)
+        self.known = states.keyed(HandoverMemory)
         self._record_event = record_event
         self._enqueue = enqueue
         self._port = port
         self._clock = clock
+        calls = MoveCalls(port.state_of, port.purge, port.transfer, self._set_peers_of, holder)
+        self.moves = Moves(client, caches, states, record_event, enqueue, calls, clock)
 
     async def advance(
-        self, memcached: MemcachedRecord, desired: DesiredList, last: Status, pods: Sequence[PodRecord], now: datetime
+        self,
+        memcached: MemcachedRecord,
+        desired: DesiredList,
+        last: Status,
+        pods: Sequence[PodRecord],
+        now: datetime,
+        spec: Spec | None = None,
+        next_uid: str | None = "",
     ) -> Progress:
-        """Take the next step.
+        """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
 
         Args:
             last: the status as it was last written.
             pods: the active ones.
             now: the time, with its zone.
+            spec: the specification, None while it cannot be read.
+            next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
         """
+        move = NO_MOVE
+        is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
+        if is_wanted or (last.handover is not None and last.handover.move is not None):
+            move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
+            if move.status is not None:
+                state = last.handover and msgspec.structs.replace(last.handover, move=move.status)
+                policy = ListPolicy(is_frozen=True, keeps_all=True)
+                return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), move.outcome, (False, move.moving))
+            last = without_move(last)
         if desired.for_s is None and last.handover is None:
             if (former := self.known.find(memcached.key)) is not None:
                 former.end()
@@ -198,7 +212,7 @@ class HandoverReconciler:
             known.size, known.waits_since = desired.size, now
         known.waits_since = min(known.waits_since, now)
         servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
-        purge_state, unpurged = _purge_state(known, last.handover, servers)
+        purging, unpurged = purge_state(known.purge, last.handover, servers)
         origin = StatusOrigin.OWN if last.handover in known.believed else StatusOrigin.FOREIGN
         origin = origin if known.believed else StatusOrigin.FORMER
         situation = Situation(
@@ -208,7 +222,7 @@ class HandoverReconciler:
             servers,
             desired.for_s,
             now,
-            purge_state,
+            purging,
             unpurged,
             known.waits_since,
             is_refused=self._clock() < known.refused_until_s,
@@ -226,10 +240,11 @@ class HandoverReconciler:
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
         condition, holds_rollout = handing_over(action, state, situation), is_rollout_held(situation, action)
-        return Progress(policy, state, condition, advised, outcome, holds_rollout)
+        outcome = outcome + move.outcome if move.moving is not None else outcome
+        return Progress(policy, state, condition, advised, outcome, (holds_rollout, move.moving))
 
     async def _servers(
-        self, known: _HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool
+        self, known: HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool
     ) -> tuple[HandoverServer, ...]:
         """Query servers; while the list is as desired, each once for whether it can hand over, or to be emptied."""
         keys = {(pod.uid, pod.restarts) for pod in pods}
@@ -261,7 +276,7 @@ class HandoverReconciler:
     async def _act(
         self,
         memcached: MemcachedRecord,
-        known: _HandoverMemory,
+        known: HandoverMemory,
         last: HandoverStatus | None,
         action: Action,
         pods: Mapping[str, PodRecord],
@@ -300,22 +315,22 @@ class HandoverReconciler:
                 known.given_up = action
                 return AT_ONCE
 
-    async def _set_peers(self, known: _HandoverMemory, change: PeersChange, pod: PodRecord) -> Outcome:
+    async def _set_peers_of(self, key: ObjectKey, pod: PodRecord, peers: Peers) -> Outcome:
+        return await self._annotate(self.known.of(key), pod, {PEERS_ANNOTATION: str(peers)})
+
+    async def _set_peers(self, known: HandoverMemory, change: PeersChange, pod: PodRecord) -> Outcome:
         """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
         annotations = {PEERS_ANNOTATION: str(change.peers)}
         if change.outdated:
             annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
         return await self._annotate(known, pod, annotations)
 
-    async def _empty(self, key: ObjectKey, known: _HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
+    async def _empty(self, key: ObjectKey, known: HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
         match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
             case Purged() if is_last:
-                logger.info(
-                    "%s returned after an outage; its items were deleted",
-                    pod.name,
-                    extra={"fields": {"action": "empty"}},
-                )
+                note = f"{pod.name} returned after an outage; its items were deleted"
+                logger.info("%s", note, extra={"fields": {"action": "empty"}})
                 return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
             case Failure() as failure:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)
@@ -323,7 +338,7 @@ class HandoverReconciler:
             case None | Purged():
                 return EMPTY
 
-    async def _annotate(self, known: _HandoverMemory, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
+    async def _annotate(self, known: HandoverMemory, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:
             return EMPTY
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
@@ -348,7 +363,7 @@ class HandoverReconciler:
     def _purge(
         self,
         key: ObjectKey,
-        known: _HandoverMemory,
+        known: HandoverMemory,
         start: str,
         servers: Sequence[HandoverServer],
         unused_since_s: float,
@@ -362,7 +377,7 @@ class HandoverReconciler:
         known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
         return AT_ONCE
 
-    def _report_step(self, memcached: MemcachedRecord, known: _HandoverMemory, last: HandoverStatus | None) -> None:
+    def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:
         """Record an event of each step once it stands in the status."""
         step = last.step if last is not None else None
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
@@ -375,15 +390,6 @@ def _is_changing(desired: DesiredList, last: HandoverStatus | None) -> bool:
     """Report whether servers are queried with each reconcile."""
     is_idle = last is None or last.step is HandoverStep.COMPLETE
     return not is_idle or desired.listed != frozenset(range(desired.size))
-
-
-def _purge_state(
-    known: _HandoverMemory, last: HandoverStatus | None, servers: Sequence[HandoverServer]
-) -> tuple[PurgeState, frozenset[str]]:
-    """Progress of the purge, and the names of ready servers where it is yet to be done."""
-    if known.purge is None or last is None or not known.purge.is_of(last.startTime):
-        return PurgeState.DUE, frozenset()
-    return known.purge.state(servers)
 
 
 def _was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:

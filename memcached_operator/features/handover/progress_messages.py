@@ -35,6 +35,9 @@ _STEPS: Final = {
 }
 
 
+NO_HANDOVER_UNDER_WAY: Final = Condition(HANDING_OVER, "False", Reason.COMPLETE, "No hand-over is under way.")
+
+
 def handing_over(action: Action, state: HandoverStatus | None, situation: Situation) -> Condition | None:
     """The condition HandingOver, None where no hand-over is desired or in the status.
 
@@ -42,7 +45,7 @@ def handing_over(action: Action, state: HandoverStatus | None, situation: Situat
     """
     if state is None or state.step is HandoverStep.COMPLETE:
         is_there = state is not None or situation.for_s is not None
-        return Condition(HANDING_OVER, "False", Reason.COMPLETE, "No hand-over is under way.") if is_there else None
+        return NO_HANDOVER_UNDER_WAY if is_there else None
     now = situation.now
     message = _STEPS[state.step]
     match action:

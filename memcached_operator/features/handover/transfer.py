@@ -12,11 +12,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
+from memcached_operator.core.objects.labels import PEERS_PORT, PORT
 from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
 from memcached_operator.servers.server_connection import Endpoint, Failure
 
 # The script of the servers has buffers of 16 MiB for values on their way, beyond which what is asked for is a miss.
 _UNDER_WAY_BYTES: Final = 4 << 20
+# A hundred million items; a server that does not answer is found sooner.
+_ALL_WITHIN_S: Final = 3600.0
 _UNDER_WAY: Final = 500
 _LETTERS: Final = b"cfs"
 # Of a mark, as the script has it: flags and size.
@@ -47,6 +50,12 @@ async def transfer(source: Endpoint, target: Endpoint, clients: Endpoint, timeou
         timeout_s: for all of it.
     """
     return await within(_transfer(source, target, clients), timeout_s)
+
+
+async def transfer_all(source: str, target: str) -> Transferred | Failure:
+    """`transfer` between servers at these addresses, of as many items as there may be."""
+    there, clients = (Endpoint(target, port=port) for port in (PEERS_PORT, PORT))
+    return await transfer(Endpoint(source, port=PEERS_PORT), there, clients, _ALL_WITHIN_S)
 
 
 async def _transfer(source: Endpoint, target: Endpoint, clients: Endpoint) -> Transferred:

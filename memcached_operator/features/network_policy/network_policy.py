@@ -8,10 +8,11 @@ import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
+from memcached_operator.core.objects.holder import holder_key
 from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, MemcachedOwner, selector_labels
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
-from operator_runtime import Fields
+from operator_runtime import Fields, ObjectKey
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
 _OPERATOR_LABELS: Final = {"app.kubernetes.io/name": "memcached-operator"}
@@ -54,16 +55,23 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
             }
         )
         rules.append(_rule(operator, PORT))
+    servers: dict[str, Any] = {"matchLabels": selector_labels(owner.name)}
+    if spec.moves:
+        servers = _with_holder(owner.name)
     if spec.handover is not None:
-        rules.append(_rule([{"podSelector": {"matchLabels": selector_labels(owner.name)}}, *operator], PEERS_PORT))
+        rules.append(_rule([{"podSelector": servers}, *operator], PEERS_PORT))
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",
         metadata=metadata(owner),
-        spec=PolicySpec(
-            ingress=tuple(rules), podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
-        ),
+        spec=PolicySpec(ingress=tuple(rules), podSelector=servers, policyTypes=("Ingress",)),
     )
+
+
+def _with_holder(name: str) -> dict[str, Any]:
+    """The selector of the servers, and of the holder of a server's items."""
+    by_name = {"key": "memcached_cr", "operator": "In", "values": [name, holder_key(ObjectKey("", name)).name]}
+    return {"matchLabels": {"app": selector_labels(name)["app"]}, "matchExpressions": [by_name]}
 
 
 def _rule(peers: list[Any], port: int) -> dict[str, Any]:

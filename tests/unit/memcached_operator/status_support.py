@@ -58,6 +58,7 @@ def reported_status(
     pending_writes: Sequence[str] = (),
     scaling: Scaling | None = None,
     handing_over: Condition | None = None,
+    moving: str = "",
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -66,7 +67,7 @@ def reported_status(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
         health=health, advice=advice, pending_writes=pending_writes,
-        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling, handing_over=handing_over,
+        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling, handing_over=handing_over, moving=moving,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

@@ -229,7 +229,7 @@ class World:
 
     def repairs_counted(self) -> dict[str, float]:
         """How often which field was put right that somebody else had changed."""
-        family, _ = self.reconciler.families()
+        family, *_ = self.reconciler.families()
         return {sample.labels["field"]: sample.value for sample in family.samples if sample.value}
 
     async def refused(self, verb: str, error: KubeError) -> Result:

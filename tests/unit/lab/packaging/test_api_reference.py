@@ -96,6 +96,7 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
         reported_status(3, pods(3), leaving="StatefulSet"),
     ]
     statuses.append(reported_status(3, pods(3), rollout=RolloutProgress(stale=1), paused=True))
+    statuses.append(reported_status(3, pods(3), moving="a-1 is about to be replaced."))
     discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in REPORTED]
     statuses += [reported_status(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
     statuses += [reported_status(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in AnswerVerdict]

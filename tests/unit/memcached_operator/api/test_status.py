@@ -43,7 +43,9 @@ STATUS = b"""{
   "workload": "StatefulSet", "service": "example-memcached",
   "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
   "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": "2026-01-02T03:04:05Z"}],
-  "handover": {"step": "Published", "startTime": "2026-01-02T03:04:05Z", "formerListEndTime": "2026-01-02T03:04:05Z"},
+  "handover": {"step": "Published", "startTime": "2026-01-02T03:04:05Z", "formerListEndTime": "2026-01-02T03:04:05Z",
+    "move": {"server": "example-memcached-0", "holder": "example-memcached-holder-0", "step": "Copying",
+      "startTime": "2026-01-02T03:04:05Z"}},
   "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
     "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
 }"""

@@ -139,6 +139,20 @@ def test_servers_are_replaced_to_hand_over_and_not_for_how_long_they_do() -> Non
     }
 
 
+def test_a_change_of_servers_that_move_says_that_they_keep_their_keys() -> None:
+    moving = STATEFUL_SET | {"handover": {"moves": {}}, "rollout": {"minReadySeconds": 0}}
+    assert costs(STATEFUL_SET | {"handover": {}}, moving)["spec.handover.moves"] == "rolling"
+    (change,) = found(moving, moving | {"threads": 8})
+    assert change.words == (
+        "6 servers are replaced, one at a time, from the highest ordinal; the keys of each move with it, and none is "
+        "lost; about 2 min"
+    )
+    (change,) = found(moving, moving | {"threads": 8, "size": 6, "handover": {"moves": {}}, "memory": "64Mi"})
+    assert "none is lost" in change.words
+    (first,) = found(STATEFUL_SET | {"rollout": {"minReadySeconds": 0}}, moving)
+    assert "each loses its keys" in first.words
+
+
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",

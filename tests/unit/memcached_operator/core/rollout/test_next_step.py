@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from memcached_operator.api.v1alpha1 import Rollout as Pace, Spec
+from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout.next_step import (
     DONE,
     Evict,
+    Move,
     RolloutProgress,
     RolloutWait,
     Stuck,
@@ -198,3 +200,20 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     assert rollout_of(other, b, spec=spec, workload=deployment, outdated_secrets=both) == controller, (
         "its controller is at it"
     )
+
+
+def test_a_server_that_has_items_moves_before_it_is_replaced() -> None:
+    servers = (server(0), server(1), server(2))
+    assert rollout_of(*servers, moving=Moving()).step == Move(servers[2])
+    released = Moving(released=frozenset((servers[2].uid,)))
+    assert rollout_of(*servers, moving=released).step == Evict(servers[2])
+    down = server(2, ready=False, problem="CrashLoopBackOff")
+    assert rollout_of(server(0), server(1), down, moving=Moving()).step == Evict(down)
+
+
+@pytest.mark.parametrize(("made_with", "named"), [("h", ""), ("", "h"), ("h", "h")])
+def test_a_holder_in_the_template_makes_no_server_one_of_another_template(made_with: str, named: str) -> None:
+    former = msgspec.structs.replace(server(2, "a"), template_hash="new", holder=made_with)
+    assert not is_stale(former, stateful_set(holder=named))
+    assert is_stale(msgspec.structs.replace(former, template_hash="old"), stateful_set(holder=named))
+    assert is_stale(msgspec.structs.replace(former, holder=""), stateful_set()), "another client has added something"

@@ -17,17 +17,23 @@ def test_each_peer_has_a_line_and_one_that_is_not_queried_says_so() -> None:
 
 
 @given(
-    st.integers(1, 10**7 - 1), st.lists(st.sampled_from(ADDRESSES), unique=True), st.sets(st.sampled_from(ADDRESSES))
+    st.integers(1, 10**7 - 1),
+    st.lists(st.sampled_from(ADDRESSES), unique=True),
+    st.sets(st.sampled_from(ADDRESSES)),
+    st.booleans(),
 )
-def test_what_was_written_is_read(generation: int, addresses: list[str], joining: set[str]) -> None:
-    peers = Peers(generation, tuple(addresses), frozenset(joining & set(addresses)))
+def test_what_was_written_is_read(generation: int, addresses: list[str], joining: set[str], is_closed: bool) -> None:
+    peers = Peers(generation, tuple(addresses), frozenset(joining & set(addresses)), is_closed)
 
     assert peers_of(str(peers)) == peers
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "-1", "x", "1\n", "1\n10.0.0.1", "1\n10.0.0.1 x", "1 \n10.0.0.1 11210", "1\n10.0.0.1 11210 away", "01"],
+    [
+        *("", "0", "-1", "x", "1\n", "01", "1\n10.0.0.1", "1\n10.0.0.1 x", "1 \n10.0.0.1 11210"),
+        *("1\n10.0.0.1 11210 away", "1\nclosed\n10.0.0.1 11210"),
+    ],
 )
 def test_what_the_operator_did_not_write_says_nothing(text: str) -> None:
     assert peers_of(text) is None

@@ -1,0 +1,46 @@
+"""Pure: reports of a move to users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from memcached_operator.api.status import MoveStep
+from memcached_operator.features.handover.move.situation import Copied, NotMoved
+
+UNDER_WAY: Final[Mapping[MoveStep | None, str]] = {
+    None: "{0} is not replaced yet, as its items cannot move while clients may have the former list of servers.",
+    MoveStep.PREPARING: "{0} is about to be replaced. {1}, which holds its items meanwhile, gets ready.",
+    MoveStep.CONNECTING: "{0} is about to be replaced. It tells {1} of its writes.",
+    MoveStep.COPYING: "{0} is about to be replaced. {1} copies its items.",
+    MoveStep.CLOSING: "{0} is about to be replaced. It refuses writes, while {1} copies its last items.",
+    MoveStep.REPLACING: "{0} is being replaced. {1} holds its items.",
+    MoveStep.RESTORING: "{0} was replaced. It copies its items from {1}.",
+    MoveStep.DISCONNECTING: "{1} holds the items of {0} no longer, and goes.",
+}
+"""The message of the condition Progressing, by the names of the server and of the holder's pod."""
+
+
+def moving(server: str) -> str:
+    """The note of the event at the beginning."""
+    return f"{server} is replaced by a new pod, and its items move with it"
+
+
+def moved(server: str, copied: Mapping[MoveStep, Copied], seconds: float | None) -> str:
+    """The note of the event at the end.
+
+    Args:
+        copied: by the step, as far as this leader copied them.
+        seconds: that it took, None where that is not known.
+    """
+    items = max((each.items for each in copied.values()), default=None)
+    lost = next(iter(copied.get(MoveStep.CLOSING, Copied()).lacking[-1:]), 0)
+    count = f"{items:,} items" if items is not None else "its items"
+    but = f" but for {lost:,} that could not be copied" if lost else ""
+    took = f" in {seconds:.0f} s" if seconds is not None else ""
+    return f"{server} was replaced with {count}{but}{took}"
+
+
+def not_moved(server: str, why: NotMoved) -> str:
+    """The note of the event where a server is replaced without its items."""
+    return f"The items of {server} do not move, as {why.value}"

@@ -1,0 +1,233 @@
+"""Pure: steps in which a server is replaced, and no client misses a key or reads an older value.
+
+    Preparing      what former owners have kept is deleted at the server; a holder of the new template gets ready
+    Connecting     the server hides marks, then has the holder as its peer; then new servers are made with it
+    Copying        the holder copies the server's items, until few lack
+    Closing        the server refuses writes, until nothing lacks
+    Replacing      the server's pod is replaced
+    Restoring      the new server, which was born with the holder as its peer, copies the items back
+    Disconnecting  new servers are made without it, then the server forgets the holder, then the holder goes
+
+What is decided follows from the pods, the workloads and what servers answer, so that a new leader goes on where the
+last one was. The order keeps a holder that may lack a write from being read: nothing is copied before the server is
+known to tell the holder of all writes; a pod that was not born with the holder never gets it; and where a holder is
+given up, it is marked first (it has no peers itself), then new servers are made without it, and then the server forgets
+it. `tests/handover/moves.py` is the model in which each of that was left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from memcached_operator.api.status import MoveStep
+from memcached_operator.features.handover.move.situation import (
+    Await,
+    Awaited,
+    Copied,
+    Copy,
+    Decision,
+    End,
+    GiveUp,
+    Holder,
+    MoveSituation,
+    MovingServer,
+    Nothing,
+    NotMoved,
+    PurgeServer,
+    Release,
+    Tell,
+)
+from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+
+BEGUN_S: Final = 1.0
+"""After so long what a thread began before it knew the holder is over."""
+CLOSED_S: Final = 0.2
+"""Likewise of writes, before it refused them."""
+CLOSED_WITHIN_S: Final = 10.0
+"""After so long without writes the server is replaced with what was copied. Marks last 3 s, and hide what lacks."""
+REPLACED_WITHIN_S: Final = 30.0
+"""After so long it takes writes again."""
+HOLDER_WITHIN_S: Final = 120.0
+"""As a rollout waits for a new server."""
+GONE_WITHIN_S: Final = 60.0
+"""For so long the next server waits for the holder of the one before to be gone."""
+SILENT_S: Final = 1.0
+"""For so long a holder may not answer; writes fail meanwhile."""
+PLACED_WITHIN_S: Final = 60.0
+"""For so long a new server may wait for a node that the holder may keep it from."""
+_FAILURES: Final = 3
+
+
+def decide_move(situation: MoveSituation) -> Decision:
+    """Decide the next step of a move."""
+    holder = situation.holder
+    if holder is None:
+        return _without_holder(situation)
+    if holder.is_deleting:
+        found = Decision(Await(Awaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or "")
+        if not found.uid or found.uid in situation.given_up:
+            return found
+        return replace(found, limit_s=GONE_WITHIN_S, late=NotMoved.HOLDER_STAYS)  # as on a node that is lost
+    old = next((each for each in situation.servers if each.pod.uid == holder.uid), None)
+    if old is not None:
+        return _before(situation, holder, old)
+    new = next((each for each in situation.servers if each.pod.name == holder.name), None)
+    return _replacing(situation, holder) if new is None else _after(situation, holder, new)
+
+
+def _without_holder(situation: MoveSituation) -> Decision:
+    if situation.made_with:
+        return Decision(Await(Awaited.TEMPLATE), MoveStep.DISCONNECTING)
+    server = next((each for each in situation.servers if each.pod.uid == situation.next_uid), None)
+    if server is None or not server.is_ready or not situation.wanted or server.pod.uid in situation.given_up:
+        return Decision(Nothing())
+    if situation.begins_in_s is None and server.pod.transport.peers_port:
+        return Decision(Nothing())  # the rollout waits for the hand-over
+    found = Decision(Await(Awaited.HOLDER), MoveStep.PREPARING, server.pod.name, server.pod.uid)
+    if server.unsupported or not server.pod.transport.peers_port:
+        return replace(found, action=GiveUp(NotMoved.UNSUPPORTED), step=None)
+    if situation.begins_in_s:
+        return replace(found, action=Await(Awaited.FORMER_CLIENTS, situation.begins_in_s), step=None)
+    if server.pod.uid not in situation.purged:
+        return replace(found, action=PurgeServer(server), limit_s=READY_WITHIN_S, late=NotMoved.NOT_PURGED)
+    return replace(found, holds=server, limit_s=HOLDER_WITHIN_S, late=NotMoved.HOLDER_NOT_READY)
+
+
+def _before(situation: MoveSituation, holder: Holder, server: MovingServer) -> Decision:
+    """While the server is there."""
+    held, uid = holder.server, server.pod.uid
+    found = Decision(Await(Awaited.CONFIRMATION), MoveStep.CONNECTING, holder.name, uid)
+    if uid in situation.given_up or (held is not None and _is_given_up(held)):
+        return _given_up(situation, found, held, server)
+    if held is not None and situation.made_with == held.pod.uid:
+        found = replace(found, made_with=held)
+    if situation.wanted is False or (uid not in situation.stale and situation.next_uid not in (None, uid)):
+        return replace(found, action=GiveUp(NotMoved.UNNEEDED))
+    if held is None or not held.is_ready or held.confirmed_s is None:
+        if server.is_connected and (held is None or not held.is_ready or held.silent_s > SILENT_S):
+            return replace(found, action=GiveUp(NotMoved.HOLDER_FAILED))
+        found = replace(found, action=Await(Awaited.HOLDER), step=MoveStep.PREPARING)
+        return replace(found, limit_s=HOLDER_WITHIN_S, late=NotMoved.HOLDER_NOT_READY)
+    return _connecting(situation, found, held, server)
+
+
+def _connecting(situation: MoveSituation, found: Decision, held: MovingServer, server: MovingServer) -> Decision:
+    peers, others = server.peers, (held.pod.address,)
+    found = replace(found, limit_s=CONFIRMED_WITHIN_S, late=NotMoved.NOT_CONFIRMED)
+    if peers is None or peers.addresses not in ((), others):
+        return replace(found, action=_told(server))
+    if peers.is_closed:
+        found = replace(found, step=MoveStep.CLOSING)
+    if server.confirmed_s is None:
+        return found
+    if not peers.addresses:
+        return replace(found, action=_told(server, others))
+    if server.confirmed_s < BEGUN_S and not peers.is_closed:
+        return replace(found, action=Await(Awaited.BEGUN, BEGUN_S - server.confirmed_s))
+    found = replace(found, made_with=held)
+    if situation.made_with != held.pod.uid:
+        return replace(found, action=Await(Awaited.TEMPLATE), late=NotMoved.NOT_WRITTEN)
+    found, is_due = replace(found, limit_s=None, late=None), situation.next_uid in (None, server.pod.uid)
+    if peers.is_closed:
+        if not is_due:
+            return replace(found, action=_told(server, others))
+        return _closed(situation, found, held, server, server.confirmed_s)
+    found = replace(found, step=MoveStep.COPYING)
+    copied = situation.copied.get(MoveStep.COPYING, Copied())
+    if copied.is_running or not copied.is_near:
+        return _copying(found, copied, server, held)
+    if not is_due:
+        return replace(found, action=Await(Awaited.TURN), limit_s=READY_WITHIN_S, late=NotMoved.UNNEEDED)
+    return replace(found, step=MoveStep.CLOSING, action=_told(server, others, is_closed=True))
+
+
+def _closed(
+    situation: MoveSituation, found: Decision, held: MovingServer, server: MovingServer, closed_s: float
+) -> Decision:
+    if closed_s < CLOSED_S:
+        return replace(found, action=Await(Awaited.BEGUN, CLOSED_S - closed_s))
+    if closed_s > REPLACED_WITHIN_S:
+        return replace(found, action=GiveUp(NotMoved.NOT_REPLACED))
+    copied = situation.copied.get(MoveStep.CLOSING, Copied())
+    if copied.is_whole or closed_s > CLOSED_WITHIN_S:
+        return replace(found, action=Release())
+    return _copying(found, copied, server, held)
+
+
+def _copying(found: Decision, copied: Copied, source: MovingServer, target: MovingServer) -> Decision:
+    if copied.is_running:
+        return replace(found, action=Await(Awaited.COPY))
+    if copied.failures >= _FAILURES:
+        return replace(found, action=GiveUp(NotMoved.NOT_COPIED))
+    return replace(found, action=Copy(source, target))
+
+
+def _given_up(situation: MoveSituation, found: Decision, held: MovingServer | None, server: MovingServer) -> Decision:
+    """A holder that was dropped is never used again, by no leader."""
+    found = replace(found, step=MoveStep.DISCONNECTING)
+    if held is not None and server.is_connected and not _is_given_up(held):
+        return replace(found, action=_told(held))
+    return _disconnecting(situation, found, server, End())
+
+
+def _replacing(situation: MoveSituation, holder: Holder) -> Decision:
+    """While the server is away."""
+    held = holder.server
+    found = Decision(Await(Awaited.SUCCESSOR), MoveStep.REPLACING, holder.name)
+    if held is None:
+        return found
+    if situation.made_with == held.pod.uid:
+        found = replace(found, made_with=held)
+    return replace(found, action=_told(held)) if held.is_connected else found
+
+
+def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> Decision:
+    """While the new server is there."""
+    held, uid = holder.server, server.pod.uid
+    found = Decision(Await(Awaited.SUCCESSOR), MoveStep.RESTORING, holder.name, uid)
+    if held is None or server.pod.holder != held.pod.uid:
+        return _disconnecting(situation, found, server, End(not_moved=NotMoved.ENDED))
+    if uid in situation.given_up:
+        return _disconnecting(situation, found, server, End())
+    if situation.made_with != held.pod.uid or (server.peers is not None and not server.is_connected):
+        return _disconnecting(situation, found, server, End(has_moved=True))
+    found = replace(found, made_with=held)
+    if not held.is_ready or held.silent_s > SILENT_S:
+        return replace(found, action=GiveUp(NotMoved.HOLDER_FAILED))
+    if held.is_connected:
+        return replace(found, action=_told(held))
+    if not server.is_ready:
+        return found if server.pod.placed else replace(found, limit_s=PLACED_WITHIN_S, late=NotMoved.NO_SUCCESSOR)
+    if server.confirmed_s is None or not server.is_connected:
+        late = NotMoved.NOT_CONFIRMED
+        return replace(found, action=Await(Awaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S, late=late)
+    copied = situation.copied.get(MoveStep.RESTORING, Copied())
+    is_full = len(copied.lacking) > 2 and copied.lacking[-1] >= copied.lacking[-2]
+    if copied.is_running or not (copied.is_whole or is_full):
+        return _copying(found, copied, held, server)
+    return _disconnecting(situation, found, server, End(has_moved=True))
+
+
+def _disconnecting(situation: MoveSituation, found: Decision, server: MovingServer, end: End) -> Decision:
+    """New servers are made without the holder first: one that forgets it may be replaced before that is written."""
+    found = replace(found, step=MoveStep.DISCONNECTING, made_with=None, limit_s=None, late=None)
+    if situation.made_with:
+        return replace(found, action=Await(Awaited.TEMPLATE))
+    if situation.connected:
+        return replace(found, action=_told(situation.connected[0]))
+    is_told = server.peers is None or server.confirmed_s is not None or server.pod.uid in situation.unconfirmed
+    if server.is_ready and not is_told:
+        return replace(found, action=Await(Awaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S)
+    return replace(found, action=end)
+
+
+def _is_given_up(held: MovingServer) -> bool:
+    """Report whether a holder that had the server as its peer from its birth was given up."""
+    return held.peers is not None and not held.is_connected
+
+
+def _told(server: MovingServer, addresses: tuple[str, ...] = (), *, is_closed: bool = False) -> Tell:
+    generation = server.peers.generation + 1 if server.peers is not None else 1
+    return Tell(server, Peers(generation, addresses, is_closed=is_closed))

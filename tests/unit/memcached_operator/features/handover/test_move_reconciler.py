@@ -1,0 +1,443 @@
+"""A rolling change whose servers move, through the reconciler: what is written step by step, and what is reported."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.features.handover.handover_reconciler import PeersPort
+from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
+from memcached_operator.features.handover.server_state import HandoverState, Unsupported
+from memcached_operator.features.handover.transfer import Transferred
+from memcached_operator.servers.server_connection import Failure
+from operator_runtime.client.errors import Conflict, Forbidden, TooManyRequests
+from tests.unit.fake_server import Json
+from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
+from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, rfc3339, stateful_set
+from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
+from tests.unit.memcached_operator.world import World
+
+HOLDER = f"{NAME}-holder"
+HELD = f"{HOLDER}-0"
+STEPS = ["Preparing", "Connecting", "Copying", "Closing", "Replacing", "Restoring", "Disconnecting"]
+
+
+class MovingServers(Servers):
+    """Servers whose items move, and their holder.
+
+    Attributes:
+        transfers: the addresses of each pass.
+        lacking: what the next passes find, the next one first; then nothing lacks.
+        holder_ready: a holder gets ready.
+        holder_stays: one that is deleted does not end, as on a node that is lost.
+        moves: steps of each move as the status had them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        self.world = World(peers_port=port)
+        self.transfers: list[tuple[str, str]] = []
+        self.lacking: list[int] = []
+        self.holder_ready, self.holder_stays = True, False
+        self.moves: list[tuple[str, str]] = []
+        self._size, self._is_whole = 0, False
+
+    async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
+        return await super().state_of(address, timeout_s)
+
+    async def transfer(self, source: str, target: str) -> Transferred | Failure:
+        self.transfers.append((source, target))
+        if {source, target} & self.silent:
+            return SILENT
+        return Transferred(1000, self.lacking.pop(0) if self.lacking else 0)
+
+    def change(self, size: int, **spec: Any) -> None:
+        self._size = size
+        self.size(
+            size,
+            **(
+                {
+                    "handover": {"periodSeconds": FOR_S, "moves": {}},
+                    "rollout": {"minReadySeconds": 0},
+                    "disruptionBudget": None,
+                }
+                | spec
+            ),
+        )
+
+    @property
+    def holder(self) -> Json | None:
+        return self.world.api.objects.get(("StatefulSet", NAMESPACE, HOLDER))
+
+    @property
+    def template(self) -> dict[str, str]:
+        found: dict[str, str] = stateful_set(self.world)["spec"]["template"]["metadata"]["annotations"]
+        return found
+
+    @property
+    def move(self) -> Json | None:
+        found: Json | None = self.world.status.get("handover", {}).get("move")
+        return found
+
+    def control(self) -> None:
+        objects = self.world.api.objects
+        for key in [key for key in objects if key[0] == "Pod" and objects[key]["metadata"].get("deletionTimestamp")]:
+            del objects[key]
+        if self.holder is not None and "deletionTimestamp" in self.holder["metadata"] and not self.holder_stays:
+            del objects["StatefulSet", NAMESPACE, HOLDER]
+        holder = self.holder
+        if holder is not None and ("Pod", NAMESPACE, HELD) not in objects:
+            made = live_pod()
+            made["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "name": HOLDER}
+            template = holder["spec"]["template"]
+            made["metadata"] |= {
+                "name": HELD,
+                "uid": f"uid-{self.world.api.version}-holder",
+                "annotations": dict(template["metadata"]["annotations"]),
+                "labels": template["metadata"]["labels"] | {"statefulset.kubernetes.io/pod-name": HELD},
+            }
+            (condition,) = made["status"]["conditions"]
+            condition |= {"status": str(self.holder_ready), "lastTransitionTime": rfc3339(self.world)}
+            self.world.api.put(made)
+        if holder is None:
+            objects.pop(("Pod", NAMESPACE, HELD), None)
+        kept = objects.pop(("Pod", NAMESPACE, HELD), None)
+        was_whole, self._is_whole = self._is_whole, len([*self.pods()]) == self._size
+        if self._is_whole or not was_whole:  # a pod that is gone is made later
+            super().control()
+        if kept is not None:
+            if kept["metadata"]["uid"] not in self._addresses:
+                self._addresses[kept["metadata"]["uid"]] = f"10.2.0.{len(self._addresses)}"
+            kept["status"]["podIP"] = self._addresses[kept["metadata"]["uid"]]
+            self.world.api.put(kept)
+
+    @property
+    def budget(self) -> int:
+        found = self.world.api.objects["PodDisruptionBudget", NAMESPACE, NAME]
+        return int(found["spec"]["maxUnavailable"])
+
+    @property
+    def held_address(self) -> str:
+        return str(self.world.api.objects["Pod", NAMESPACE, HELD]["status"]["podIP"])
+
+    def counted(self) -> dict[str, float]:
+        families = [*self.world.reconciler.families()]
+        (family,) = [each for each in families if each.name == "memcached_operator_moves"]
+        return {each.labels["result"]: each.value for each in family.samples}
+
+    def peers_text(self) -> list[str]:
+        return [each["metadata"]["annotations"].get(PEERS_ANNOTATION, "") for each in self.pods()]
+
+    async def reconcile(self, after_s: float) -> None:
+        await super().reconcile(after_s)
+        found = (self.move["server"], self.move["step"]) if self.move is not None else None
+        if found is not None and self.moves[-1:] != [found]:
+            self.moves.append(found)
+
+    async def at(self, server: str, step: str) -> None:
+        """Reconcile until a server's move is at a step."""
+        for _ in range(300):
+            await self.control_and_reconcile(0.3)
+            if self.move is not None and (self.move["server"], self.move["step"]) == (server, step):
+                return
+        raise AssertionError(f"{self.moves}: {self.world.status}")
+
+    def lead_anew(self) -> None:
+        """Let another operator lead, which knows what the cluster shows."""
+        before = self.world
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        self.world = World(api=before.api, peers_port=port)
+        self.world.clock.advance(before.clock.now)
+
+    async def done(self, reconciles: int = 400) -> None:
+        """Reconcile until all servers run the template."""
+        memcached = self.world.api.objects["Memcached", NAMESPACE, NAME]
+        for _ in range(reconciles):
+            await self.control_and_reconcile(0.5)
+            is_observed = self.world.status.get("observedGeneration") == memcached["metadata"]["generation"]
+            if is_observed and self.move is None and self.world.condition("Progressing") == ("False", "Complete"):
+                return
+        raise AssertionError(f"{self.moves}: {self.world.status}; {self.template}")
+
+
+async def begun(size: int = 3, **spec: Any) -> MovingServers:
+    servers = MovingServers()
+    servers.change(size, **spec)
+    await servers.until("Complete")
+    servers.world.clock.advance(3600)
+    await servers.control_and_reconcile()
+    servers.calls.clear()
+    servers.world.recorder.events.clear()
+    return servers
+
+
+async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items() -> None:
+    servers = await begun()
+    former = {each["metadata"]["uid"] for each in servers.pods()}
+    servers.change(3, maxConnections=2048)
+    await servers.done()
+    expected = [(f"{NAME}-{ordinal}", step) for ordinal in (2, 1, 0) for step in STEPS]
+    assert servers.moves == expected
+    assert not former & {each["metadata"]["uid"] for each in servers.pods()}
+    assert servers.holder is None
+    assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
+    assert servers.counted() == {"moved": 3, "not_moved": 0}
+    assert "with 1,000 items in " in next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+
+
+async def test_what_keeps_items_is_there_before_it_is_needed_and_goes_after() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    evicted: list[str] = []
+    for _ in range(300):
+        before = servers.peers_text()
+        await servers.control_and_reconcile(0.3)
+        if EVICT in servers.world.api.verbs():
+            evicted += [text for text in before if "closed" in text]
+            assert servers.holder is not None
+            assert servers.template[PEERS_ANNOTATION] == f"1\n{servers.held_address} 11210"
+        if any("closed" in text for text in servers.peers_text()):
+            assert HOLDER_ANNOTATION in servers.template
+            assert servers.budget == 1
+        elif servers.move is not None and servers.move["step"] == "Restoring":
+            assert servers.budget == 0
+        if HOLDER_ANNOTATION in servers.template:
+            assert servers.holder is not None
+    assert len(evicted) == 2
+    assert (servers.holder, servers.budget, servers.move) == (None, 1, None)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_another_leader_goes_on_where_one_ended(step: str) -> None:
+    servers = await begun(2)
+    servers.lacking = [900, 150, 3]
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.lead_anew()
+    await servers.done()
+    assert [each for each in servers.moves if each[0] == f"{NAME}-0"] == [(f"{NAME}-0", each) for each in STEPS]
+    assert "NotMoved" not in reasons(servers.world)
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_leaders_that_end_again_and_again_come_to_the_end(seed: int) -> None:
+    chance, servers = random.Random(seed), await begun(2)
+    servers.change(2, maxConnections=2048)
+    for _ in range(60):
+        await servers.control_and_reconcile(chance.choice((0.1, 0.3, 2.0)))
+        if chance.random() < 0.2:
+            servers.lead_anew()
+    await servers.done()
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+
+
+async def test_a_holder_that_does_not_get_ready_has_the_server_replaced_as_ever_and_an_event_says_so() -> None:
+    servers = await begun(2)
+    servers.holder_ready = False
+    servers.change(2, maxConnections=2048)
+    for ordinal in (1, 0):
+        await servers.at(f"{NAME}-{ordinal}", "Preparing")
+        for _ in range(3):
+            await servers.control_and_reconcile(0.5)
+        servers.world.clock.advance(HOLDER_WITHIN_S)
+    await servers.done()
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes[0] == f"The items of {NAME}-1 do not move, as its holder did not get ready in time"
+    assert not servers.transfers
+    assert servers.holder is None
+
+
+@pytest.mark.parametrize("step", ["Copying", "Closing", "Restoring"])
+async def test_a_holder_that_fails_is_made_unknown_to_new_servers_before_the_server_forgets_it(step: str) -> None:
+    servers = await begun(2)
+    servers.lacking = [*range(3000, 300, -1)]
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.silent = {servers.held_address}
+    is_known = True
+    for _ in range(60):
+        texts = servers.peers_text()
+        await servers.control_and_reconcile(0.5)
+        if is_known and not any("11210" in text for text in texts):
+            assert HOLDER_ANNOTATION not in servers.template or servers.holder is None
+            is_known = False
+        if servers.holder is None:
+            break
+    assert "NotMoved" in reasons(servers.world)
+    servers.silent.clear()
+    servers.lacking.clear()
+    await servers.done()
+
+
+async def test_a_server_that_does_not_confirm_keeps_nothing_from_being_replaced() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Preparing")
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    await servers.done()
+    expected = f"The items of {NAME}-1 do not move, as it did not confirm its peers in time"
+    assert expected in [each.note for each in servers.world.recorder.events]
+
+
+async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() -> None:
+    servers = await begun(2)
+    servers.holder_stays = True
+    servers.change(2, maxConnections=2048)
+    former = pod(servers.world, 0)["metadata"]["uid"]
+    for _ in range(400):
+        await servers.control_and_reconcile(0.5)
+        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
+            break
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes == [f"The items of {NAME}-0 do not move, as the holder of another server does not end"]
+    servers.holder_stays = False
+    await servers.done()
+
+
+async def test_a_change_that_is_taken_back_ends_the_move() -> None:
+    servers = await begun(2)
+    uids = {each["metadata"]["uid"] for each in servers.pods()}
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Connecting")
+    servers.change(2)
+    await servers.done()
+    assert servers.holder is None
+    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Closing")
+    servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
+    await servers.done()
+    assert servers.holder is None
+    assert not any("11210" in text for text in servers.peers_text())
+
+
+async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Copying")
+    servers.change(3, maxConnections=2048)
+    listed = []
+    for _ in range(200):
+        await servers.control_and_reconcile(0.5)
+        if servers.move is not None:
+            listed.append(servers.listed)
+        if servers.listed == 3:
+            break
+    assert {*listed} == {2}
+    assert servers.listed == 3
+
+
+async def test_clients_of_a_former_list_are_waited_for() -> None:
+    servers = MovingServers()
+    servers.change(2)
+    await servers.until("Complete")
+    servers.change(2, maxConnections=2048)
+    for _ in range(5):
+        await servers.control_and_reconcile(1.0)
+    assert servers.holder is None
+    assert "clients may have the former list" in servers.world.message("Progressing")
+    servers.world.clock.advance(FOR_S)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_rollout_that_is_paused_meanwhile_leaves_no_holder_and_moves_later() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Copying")
+    servers.change(2, maxConnections=2048, rollout={"paused": True, "minReadySeconds": 0})
+    for _ in range(30):
+        await servers.control_and_reconcile(0.5)
+    assert servers.holder is None
+    assert servers.world.condition("Progressing") == ("False", "RolloutPaused")
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.done(600)
+    assert servers.holder is None
+    assert reasons(servers.world).count("NotMoved") == 2
+    assert servers.counted() == {"moved": 0, "not_moved": 2}
+
+
+async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("create", "StatefulSet", *[Forbidden(403, "Forbidden", "exceeded quota")] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Preparing")
+    tried = 0
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+        tried += servers.world.api.verbs().count("create StatefulSet")
+    assert 0 < tried <= 4
+    servers.world.clock.advance(HOLDER_WITHIN_S)
+    await servers.control_and_reconcile()
+    assert "NotMoved" in reasons(servers.world)
+
+
+async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("delete", "StatefulSet", Conflict(409, "Conflict", "the object has been modified"))
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_items_that_could_not_be_copied_are_counted() -> None:
+    servers = await begun(2)
+    servers.lacking = [*range(2000, 1000, -1)]
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Replacing")
+    servers.lacking.clear()
+    await servers.done()
+    moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    assert "with 1,000 items but for 1," in moved
+
+
+async def test_a_server_that_may_not_be_evicted_takes_writes_again() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("create/eviction", "Pod", *[TooManyRequests(429, "TooManyRequests", "a budget")] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Closing")
+    for _ in range(100):
+        await servers.control_and_reconcile(0.5)
+        if servers.holder is None:
+            break
+    assert not any("closed" in text for text in servers.peers_text())
+    assert "NotMoved" in reasons(servers.world)
+
+
+async def test_while_the_specification_cannot_be_read_the_server_takes_writes() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Closing")
+    servers.change(2, maxConnections=1)
+    for _ in range(4):
+        await servers.control_and_reconcile(0.5)
+    assert not any("closed" in text for text in servers.peers_text())
+    assert servers.holder is not None
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2

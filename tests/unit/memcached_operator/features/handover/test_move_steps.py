@@ -1,0 +1,273 @@
+"""Steps of a move, as a table: what is seen of the server, of its holder and of the template, and what comes next."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.api.status import MoveStep
+from memcached_operator.core.observed.pod_status import NO_PROBLEM
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.features.handover.move.move_steps import (
+    BEGUN_S,
+    CLOSED_WITHIN_S,
+    REPLACED_WITHIN_S,
+    decide_move,
+)
+from memcached_operator.features.handover.move.situation import (
+    FEW,
+    Await,
+    Awaited,
+    Copied,
+    Copy,
+    Decision,
+    End,
+    GiveUp,
+    Holder,
+    MoveAction,
+    MoveSituation,
+    MovingServer,
+    Nothing,
+    NotMoved,
+    PurgeServer,
+    Release,
+    Tell,
+)
+from memcached_operator.features.handover.peers import Peers
+from memcached_operator.servers.transport import Transport
+
+HANDS_OVER = Transport(peers_port=True)
+
+
+def made(name: str, uid: str, address: str, **fields: Any) -> PodRecord:
+    pod = PodRecord("shop", name, uid, "1", "shop", "r", True, True, NO_PROBLEM, 1, address)
+    return msgspec.structs.replace(pod, transport=HANDS_OVER, placed=True, **fields)
+
+
+OLD, NEW = made("a-1", "old", "10.0.0.1"), made("a-1", "new", "10.0.0.2", holder="h")
+HELD = made("h-0", "h", "10.9.0.1")
+HIDDEN, BORN, HOLDS = Peers(4), Peers(1, (HELD.address,)), Peers(1, (OLD.address,))
+OTHER = MovingServer(made("a-0", "other", "10.0.0.0"), Peers(7), 5.0)
+FRESH, WHOLE, FAR = Copied(), Copied((500, 0), 900), Copied((5000,), 9000)
+
+
+def old(peers: Peers | None = HIDDEN, confirmed_s: float | None = 5.0, **fields: Any) -> MovingServer:
+    return MovingServer(msgspec.structs.replace(OLD, **fields), peers, confirmed_s)
+
+
+def new(peers: Peers | None = BORN, confirmed_s: float | None = 5.0, **fields: Any) -> MovingServer:
+    return MovingServer(msgspec.structs.replace(NEW, **fields), peers, confirmed_s)
+
+
+def holder(peers: Peers = HOLDS, confirmed_s: float | None = 5.0, **fields: Any) -> Holder:
+    silent_s = fields.pop("silent_s", 0.0)
+    return Holder(
+        "a-1", "old", server=MovingServer(msgspec.structs.replace(HELD, **fields), peers, confirmed_s, silent_s)
+    )
+
+
+ALONE = Holder("a-1", "old")
+FORGOT = holder(Peers(2))
+HAS, CLOSED = Peers(6, (HELD.address,)), Peers(7, (HELD.address,), is_closed=True)
+
+
+def seen(server: MovingServer | None, held: Holder | None, made_with: str = "h", **fields: Any) -> MoveSituation:
+    servers = (OTHER,) if server is None else (OTHER, server)
+    begun = MoveSituation(True, 0.0, "old", servers, frozenset(("old", "other")), held, made_with)
+    return replace(begun, **fields)
+
+
+def copied(step: MoveStep, passes: Copied) -> dict[str, Any]:
+    return {"copied": {step: passes}}
+
+
+COPYING, CLOSING, RESTORING = MoveStep.COPYING, MoveStep.CLOSING, MoveStep.RESTORING
+FORGETS = "forgets"
+NEXT: list[tuple[str, MoveSituation, Any]] = [
+    ("nothing is to be replaced", seen(old(), None, "", next_uid=""), Nothing()),
+    ("nobody knows yet", seen(old(), None, "", next_uid=None), Nothing()),
+    ("moves are not desired", seen(old(), None, "", wanted=False), Nothing()),
+    ("it was given up", seen(old(), None, "", given_up=frozenset(("old",))), Nothing()),
+    ("it is not ready", seen(old(ready=False), None, ""), Nothing()),
+    ("a hand-over is under way", seen(old(), None, "", begins_in_s=None), Nothing()),
+    ("a former list has clients", seen(old(), None, "", begins_in_s=9.0), Await(Awaited.FORMER_CLIENTS, 9.0)),
+    ("it has no proxy", seen(old(transport=Transport()), None, ""), GiveUp(NotMoved.UNSUPPORTED)),
+    ("it is to be purged", seen(old(), None, ""), PurgeServer(old())),
+    ("it was purged", seen(old(), None, "", purged=frozenset(("old",))), Await(Awaited.HOLDER)),
+    ("the holder has no pod", seen(old(), ALONE, ""), Await(Awaited.HOLDER)),
+    ("the holder is not ready", seen(old(), holder(ready=False), ""), Await(Awaited.HOLDER)),
+    ("the holder does not confirm", seen(old(), holder(confirmed_s=None), ""), Await(Awaited.HOLDER)),
+    ("the server has no file", seen(old(None, None), holder(), ""), Tell(old(None, None), Peers(1))),
+    ("it hides", seen(old(confirmed_s=None), holder(), ""), Await(Awaited.CONFIRMATION)),
+    ("it has hidden", seen(old(), holder(), ""), Tell(old(), Peers(5, (HELD.address,)))),
+    ("it connects", seen(old(HAS, None), holder(), ""), Await(Awaited.CONFIRMATION)),
+    ("what began before goes on", seen(old(HAS, BEGUN_S - 0.5), holder(), ""), Await(Awaited.BEGUN, 0.5)),
+    ("the template comes before a copy", seen(old(HAS), holder(), ""), Await(Awaited.TEMPLATE)),
+    ("nothing is copied", seen(old(HAS), holder()), Copy(old(HAS), holder().server or OTHER)),
+    (
+        "a pass is under way",
+        seen(old(HAS), holder(), **copied(COPYING, replace(FAR, is_running=True))),
+        Await(Awaited.COPY),
+    ),
+    ("much lacks", seen(old(HAS), holder(), **copied(COPYING, FAR)), Copy(old(HAS), holder().server or OTHER)),
+    (
+        "little lacks",
+        seen(old(HAS), holder(), **copied(COPYING, Copied((FEW - 1,), 9))),
+        Tell(old(HAS), Peers(7, (HELD.address,), is_closed=True)),
+    ),
+    (
+        "as much lacks as is written",
+        seen(old(HAS), holder(), **copied(COPYING, Copied((9000, 900, 800), 9))),
+        Tell(old(HAS), Peers(7, (HELD.address,), is_closed=True)),
+    ),
+    ("another is next", seen(old(HAS), holder(), next_uid="", **copied(COPYING, WHOLE)), Await(Awaited.TURN)),
+    (
+        "passes fail",
+        seen(old(HAS), holder(), **copied(COPYING, Copied(failures=3))),
+        GiveUp(NotMoved.NOT_COPIED),
+    ),
+    ("it closes", seen(old(CLOSED, None), holder()), Await(Awaited.CONFIRMATION)),
+    ("it has closed", seen(old(CLOSED, 1.0), holder()), Copy(old(CLOSED, 1.0), holder().server or OTHER)),
+    ("nothing lacks", seen(old(CLOSED, 1.0), holder(), **copied(CLOSING, WHOLE)), Release()),
+    ("it is closed for long", seen(old(CLOSED, CLOSED_WITHIN_S + 1), holder(), **copied(CLOSING, FAR)), Release()),
+    (
+        "it is not replaced",
+        seen(old(CLOSED, REPLACED_WITHIN_S + 1), holder(), **copied(CLOSING, WHOLE)),
+        GiveUp(NotMoved.NOT_REPLACED),
+    ),
+    (
+        "its turn is over",
+        seen(old(CLOSED), holder(), next_uid="", **copied(CLOSING, WHOLE)),
+        Tell(old(CLOSED), Peers(8, (HELD.address,))),
+    ),
+    (
+        "it is not to be replaced any more",
+        seen(old(HAS), holder(), stale=frozenset(), next_uid=""),
+        GiveUp(NotMoved.UNNEEDED),
+    ),
+    ("moves are not desired any more", seen(old(HAS), holder(), wanted=False), GiveUp(NotMoved.UNNEEDED)),
+    ("the holder is silent", seen(old(HAS), holder(confirmed_s=None, silent_s=2.0)), GiveUp(NotMoved.HOLDER_FAILED)),
+    ("the holder is gone", seen(old(HAS), ALONE), GiveUp(NotMoved.HOLDER_FAILED)),
+    (
+        "a holder that is given up is marked",
+        seen(old(HAS), holder(), given_up=frozenset(("old",))),
+        Tell(holder().server or OTHER, Peers(2)),
+    ),
+    ("then the template forgets it", seen(old(HAS), FORGOT), Await(Awaited.TEMPLATE)),
+    ("then the server", seen(old(HAS), FORGOT, ""), Tell(old(HAS), Peers(7))),
+    ("the server confirms that", seen(old(Peers(7), None), FORGOT, ""), Await(Awaited.CONFIRMATION)),
+    ("or does not", seen(old(Peers(7), None), FORGOT, "", unconfirmed=frozenset(("old",))), End()),
+    ("then the holder goes", seen(old(Peers(7)), FORGOT, ""), End()),
+    ("the holder is going", seen(old(), replace(ALONE, is_deleting=True), ""), Await(Awaited.HOLDER_GONE)),
+    ("a template that another holder left", seen(old(), None), Await(Awaited.TEMPLATE)),
+    ("the server is gone", seen(None, holder()), Tell(holder().server or OTHER, Peers(2))),
+    ("the new one is awaited", seen(None, FORGOT), Await(Awaited.SUCCESSOR)),
+    ("the new one starts", seen(new(ready=False), FORGOT), Await(Awaited.SUCCESSOR)),
+    ("the new one does not confirm", seen(new(confirmed_s=None), FORGOT), Await(Awaited.CONFIRMATION)),
+    ("nothing is copied back", seen(new(), FORGOT), Copy(FORGOT.server or OTHER, new())),
+    ("much lacks there", seen(new(), FORGOT, **copied(RESTORING, FAR)), Copy(FORGOT.server or OTHER, new())),
+    ("nothing lacks there", seen(new(), FORGOT, **copied(RESTORING, WHOLE)), Await(Awaited.TEMPLATE)),
+    ("it is full", seen(new(), FORGOT, **copied(RESTORING, Copied((9, 5, 5), 9))), Await(Awaited.TEMPLATE)),
+    ("new servers are made without the holder", seen(new(), FORGOT, ""), Tell(new(), Peers(2))),
+    ("it forgets the holder", seen(new(Peers(2), None), FORGOT, ""), Await(Awaited.CONFIRMATION)),
+    ("it has forgotten", seen(new(Peers(2)), FORGOT, ""), End(has_moved=True)),
+    ("it was not born with the holder", seen(new(Peers(1), holder=""), FORGOT, ""), End(not_moved=NotMoved.ENDED)),
+    ("nor is the next", seen(new(Peers(1), holder=""), FORGOT), Await(Awaited.TEMPLATE)),
+    ("the holder fails then", seen(new(), holder(Peers(2), silent_s=2.0)), GiveUp(NotMoved.HOLDER_FAILED)),
+    ("the holder is gone then", seen(new(), ALONE), Await(Awaited.TEMPLATE)),
+    (
+        "another has it as a peer",
+        seen(new(Peers(2)), FORGOT, "", servers=(new(Peers(2)), replace(OTHER, peers=HAS))),
+        Tell(replace(OTHER, peers=HAS), Peers(7)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("situation", "action"), [each[1:] for each in NEXT], ids=[each[0] for each in NEXT])
+def test_each_step_follows_from_what_is_seen(situation: MoveSituation, action: MoveAction) -> None:
+    assert decide_move(situation).action == action
+
+
+def test_a_new_server_that_finds_no_node_beside_the_holder_gets_its_room() -> None:
+    waits = decide_move(seen(new(ready=False, placed=False), FORGOT))
+    assert (waits.limit_s, waits.late) == (60.0, NotMoved.NO_SUCCESSOR)
+    assert decide_move(seen(new(ready=False), FORGOT)).limit_s is None
+
+
+def _any_server(chance: random.Random, build: Any, *peers: Peers | None) -> MovingServer:
+    found: MovingServer = build(chance.choice(peers), chance.choice((None, 0.0, 5.0, 15.0, 60.0)))
+    is_ready = chance.random() < 0.8
+    return replace(found, pod=msgspec.structs.replace(found.pod, ready=is_ready, placed=chance.random() < 0.8))
+
+
+def _any(chance: random.Random) -> MoveSituation:
+    servers = [OTHER]
+    kind = chance.randrange(3)
+    if kind == 0:
+        servers.append(_any_server(chance, old, None, Peers(4), HAS, CLOSED, Peers(9, ("10.7.7.7",))))
+    elif kind == 1:
+        servers.append(_any_server(chance, new, None, Peers(1, (HELD.address,)), Peers(2)))
+    held = chance.choice((None, ALONE, replace(ALONE, is_deleting=True), holder(), FORGOT, holder(confirmed_s=None)))
+    passes = {
+        step: chance.choice((FRESH, WHOLE, FAR, replace(FAR, is_running=True), Copied(failures=9))) for step in MoveStep
+    }
+    uids = frozenset(chance.sample(("old", "new", "other"), chance.randrange(3)))
+    return MoveSituation(
+        chance.choice((True, False, None)),
+        chance.choice((None, 0.0, 9.0)),
+        chance.choice((None, "", "old", "other")),
+        servers,
+        frozenset(("old",)) if chance.random() < 0.8 else frozenset(),
+        held,
+        chance.choice(("", "h", "another")),
+        uids if chance.random() < 0.5 else frozenset(),
+        uids if chance.random() < 0.3 else frozenset(),
+        frozenset(),
+        passes,
+    )
+
+
+def _names_the_holder(situation: MoveSituation) -> bool:
+    return any(HELD.address in (each.peers.addresses if each.peers else ()) for each in situation.servers)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_seen_no_step_leaves_out_what_makes_it_safe(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(500):
+        situation = _any(chance)
+        found = decide_move(situation)
+        _check(situation, found)
+
+
+def _check(situation: MoveSituation, found: Decision) -> None:
+    match found.action:
+        case Copy(source, target):
+            assert situation.made_with == HELD.uid, "new servers would be made without what is copied"
+            told = target if target.pod.uid == "new" else source
+            assert told.confirmed_s is not None, "a thread may not know the holder"
+            assert told.is_connected
+        case Tell(server, Peers(is_closed=True)):
+            assert situation.made_with == HELD.uid
+            assert server.is_connected
+        case Release():
+            server = next(each for each in situation.servers if each.pod.uid == "old")
+            assert server.peers is not None
+            assert server.peers.is_closed
+            assert situation.made_with == HELD.uid
+        case Tell(server, Peers(addresses=())) if server.is_connected and server.pod.uid != HELD.uid:
+            is_other = server.peers is not None and HELD.address not in server.peers.addresses
+            assert is_other or not situation.made_with, "a pod that is made now would ask what was forgotten"
+        case Tell(server, Peers(addresses=addresses)) if addresses and not server.is_connected:
+            assert server.pod.uid == "old", "a pod that was not born with a holder never gets it"
+            assert server.confirmed_s is not None
+            assert situation.holder is not None
+            assert situation.holder.server is not None
+            assert situation.holder.server.is_connected, "it was given up"
+        case End():
+            assert not situation.made_with
+            assert not _names_the_holder(situation)
