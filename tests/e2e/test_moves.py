@@ -228,6 +228,7 @@ def test_servers_of_a_rolling_change_keep_their_items(kubectl: Kubectl) -> None:
         assert scene.kubectl.names("statefulsets") == [f"statefulset.apps/{NAME}"]
 
 
+@pytest.mark.slow
 def test_another_leader_goes_on_with_each_step_of_a_move(system: Kubectl, kubectl: Kubectl) -> None:
     with begun(kubectl) as scene:
         former = scene.uids()

@@ -41,7 +41,7 @@ from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
     MakeHolder,
     MoveCalls,
-    Moves,
+    MoveReconciler,
     Transfer,
     without_move,
 )
@@ -171,7 +171,7 @@ class HandoverReconciler:
         self._port = port
         self._clock = clock
         calls = MoveCalls(port.state_of, port.purge, port.transfer, self._set_peers_of, holder)
-        self.moves = Moves(client, caches, states, record_event, enqueue, calls, clock)
+        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, clock)
 
     async def advance(
         self,

@@ -33,13 +33,13 @@ from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved
 from memcached_operator.features.handover.move.move_steps import decide_move
 from memcached_operator.features.handover.move.situation import (
+    AbandonMove,
     Await,
     Copied,
     Copy,
-    Decision,
     End,
-    GiveUp,
     Holder,
+    MoveDecision,
     MoveSituation,
     MovingServer,
     NotMoved,
@@ -118,7 +118,7 @@ class MoveProgress(NamedTuple):
 NO_MOVE: Final = MoveProgress()
 
 
-class Moves:
+class MoveReconciler:
     """Takes the next step of one Memcached's move at a time; see `advance`."""
 
     def __init__(
@@ -182,7 +182,7 @@ class Moves:
         if self._is_late(known, decision):
             if decision.late is not None:
                 name = next((each.name for each in pods if each.uid == decision.uid), "")
-                decision = replace(decision, action=GiveUp(decision.late, name))
+                decision = replace(decision, action=AbandonMove(decision.late, name))
             else:
                 known.unconfirmed.add(decision.uid)
         outcome = await self._act(memcached, known, decision, spec, last, now)
@@ -268,7 +268,7 @@ class Moves:
             confirmed_s = now_s - known.confirmed_s.setdefault((pod.uid, peers.generation), now_s)
         return MovingServer(pod, peers, confirmed_s, now_s - answered_s, isinstance(answer, Unsupported))
 
-    def _is_late(self, known: MoveMemory, decision: Decision) -> bool:
+    def _is_late(self, known: MoveMemory, decision: MoveDecision) -> bool:
         """Report whether the same was to be done or waited for as long as it may take."""
         action = decision.action
         what = (decision.uid, decision.step, type(action), action.why if isinstance(action, Await) else None)
@@ -280,7 +280,7 @@ class Moves:
         self,
         memcached: MemcachedRecord,
         known: MoveMemory,
-        decision: Decision,
+        decision: MoveDecision,
         spec: Spec | None,
         last: Status,
         now: datetime,
@@ -305,7 +305,7 @@ class Moves:
                 known.copied[decision.step] = replace(before, is_running=True)
                 transfer = self._calls.transfer(source.pod.address, target.pod.address)
                 self._begin(key, known, decision.step, transfer)
-            case GiveUp(why, name):
+            case AbandonMove(why, name):
                 known.end()
                 if decision.uid not in known.given_up:
                     known.given_up[decision.uid] = why
@@ -369,7 +369,7 @@ class Moves:
         return True
 
     def _status(
-        self, memcached: MemcachedRecord, decision: Decision, last: Status, now: datetime
+        self, memcached: MemcachedRecord, decision: MoveDecision, last: Status, now: datetime
     ) -> HandoverMove | None:
         if decision.step is None:
             return None

@@ -22,17 +22,17 @@ from typing import Final
 
 from memcached_operator.api.status import MoveStep
 from memcached_operator.features.handover.move.situation import (
+    AbandonMove,
     Await,
-    Awaited,
     Copied,
     Copy,
-    Decision,
     End,
-    GiveUp,
     Holder,
+    MoveAwaited,
+    MoveDecision,
     MoveSituation,
     MovingServer,
-    Nothing,
+    NoMove,
     NotMoved,
     PurgeServer,
     Release,
@@ -60,13 +60,15 @@ PLACED_WITHIN_S: Final = 60.0
 _FAILURES: Final = 3
 
 
-def decide_move(situation: MoveSituation) -> Decision:
+def decide_move(situation: MoveSituation) -> MoveDecision:
     """Decide the next step of a move."""
     holder = situation.holder
     if holder is None:
         return _without_holder(situation)
     if holder.is_deleting:
-        found = Decision(Await(Awaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or "")
+        found = MoveDecision(
+            Await(MoveAwaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or ""
+        )
         if not found.uid or found.uid in situation.given_up:
             return found
         return replace(found, limit_s=GONE_WITHIN_S, late=NotMoved.HOLDER_STAYS)  # as on a node that is lost
@@ -77,43 +79,45 @@ def decide_move(situation: MoveSituation) -> Decision:
     return _replacing(situation, holder) if new is None else _after(situation, holder, new)
 
 
-def _without_holder(situation: MoveSituation) -> Decision:
+def _without_holder(situation: MoveSituation) -> MoveDecision:
     if situation.made_with:
-        return Decision(Await(Awaited.TEMPLATE), MoveStep.DISCONNECTING)
+        return MoveDecision(Await(MoveAwaited.TEMPLATE), MoveStep.DISCONNECTING)
     server = next((each for each in situation.servers if each.pod.uid == situation.next_uid), None)
     if server is None or not server.is_ready or not situation.wanted or server.pod.uid in situation.given_up:
-        return Decision(Nothing())
+        return MoveDecision(NoMove())
     if situation.begins_in_s is None and server.pod.transport.peers_port:
-        return Decision(Nothing())  # the rollout waits for the hand-over
-    found = Decision(Await(Awaited.HOLDER), MoveStep.PREPARING, server.pod.name, server.pod.uid)
+        return MoveDecision(NoMove())  # the rollout waits for the hand-over
+    found = MoveDecision(Await(MoveAwaited.HOLDER), MoveStep.PREPARING, server.pod.name, server.pod.uid)
     if server.unsupported or not server.pod.transport.peers_port:
-        return replace(found, action=GiveUp(NotMoved.UNSUPPORTED), step=None)
+        return replace(found, action=AbandonMove(NotMoved.UNSUPPORTED), step=None)
     if situation.begins_in_s:
-        return replace(found, action=Await(Awaited.FORMER_CLIENTS, situation.begins_in_s), step=None)
+        return replace(found, action=Await(MoveAwaited.FORMER_CLIENTS, situation.begins_in_s), step=None)
     if server.pod.uid not in situation.purged:
         return replace(found, action=PurgeServer(server), limit_s=READY_WITHIN_S, late=NotMoved.NOT_PURGED)
     return replace(found, holds=server, limit_s=HOLDER_WITHIN_S, late=NotMoved.HOLDER_NOT_READY)
 
 
-def _before(situation: MoveSituation, holder: Holder, server: MovingServer) -> Decision:
+def _before(situation: MoveSituation, holder: Holder, server: MovingServer) -> MoveDecision:
     """While the server is there."""
     held, uid = holder.server, server.pod.uid
-    found = Decision(Await(Awaited.CONFIRMATION), MoveStep.CONNECTING, holder.name, uid)
+    found = MoveDecision(Await(MoveAwaited.CONFIRMATION), MoveStep.CONNECTING, holder.name, uid)
     if uid in situation.given_up or (held is not None and _is_given_up(held)):
         return _given_up(situation, found, held, server)
     if held is not None and situation.made_with == held.pod.uid:
         found = replace(found, made_with=held)
     if situation.wanted is False or (uid not in situation.stale and situation.next_uid not in (None, uid)):
-        return replace(found, action=GiveUp(NotMoved.UNNEEDED))
+        return replace(found, action=AbandonMove(NotMoved.UNNEEDED))
     if held is None or not held.is_ready or held.confirmed_s is None:
         if server.is_connected and (held is None or not held.is_ready or held.silent_s > SILENT_S):
-            return replace(found, action=GiveUp(NotMoved.HOLDER_FAILED))
-        found = replace(found, action=Await(Awaited.HOLDER), step=MoveStep.PREPARING)
+            return replace(found, action=AbandonMove(NotMoved.HOLDER_FAILED))
+        found = replace(found, action=Await(MoveAwaited.HOLDER), step=MoveStep.PREPARING)
         return replace(found, limit_s=HOLDER_WITHIN_S, late=NotMoved.HOLDER_NOT_READY)
     return _connecting(situation, found, held, server)
 
 
-def _connecting(situation: MoveSituation, found: Decision, held: MovingServer, server: MovingServer) -> Decision:
+def _connecting(
+    situation: MoveSituation, found: MoveDecision, held: MovingServer, server: MovingServer
+) -> MoveDecision:
     peers, others = server.peers, (held.pod.address,)
     found = replace(found, limit_s=CONFIRMED_WITHIN_S, late=NotMoved.NOT_CONFIRMED)
     if peers is None or peers.addresses not in ((), others):
@@ -125,10 +129,10 @@ def _connecting(situation: MoveSituation, found: Decision, held: MovingServer, s
     if not peers.addresses:
         return replace(found, action=_told(server, others))
     if server.confirmed_s < BEGUN_S and not peers.is_closed:
-        return replace(found, action=Await(Awaited.BEGUN, BEGUN_S - server.confirmed_s))
+        return replace(found, action=Await(MoveAwaited.BEGUN, BEGUN_S - server.confirmed_s))
     found = replace(found, made_with=held)
     if situation.made_with != held.pod.uid:
-        return replace(found, action=Await(Awaited.TEMPLATE), late=NotMoved.NOT_WRITTEN)
+        return replace(found, action=Await(MoveAwaited.TEMPLATE), late=NotMoved.NOT_WRITTEN)
     found, is_due = replace(found, limit_s=None, late=None), situation.next_uid in (None, server.pod.uid)
     if peers.is_closed:
         if not is_due:
@@ -139,32 +143,34 @@ def _connecting(situation: MoveSituation, found: Decision, held: MovingServer, s
     if copied.is_running or not copied.is_near:
         return _copying(found, copied, server, held)
     if not is_due:
-        return replace(found, action=Await(Awaited.TURN), limit_s=READY_WITHIN_S, late=NotMoved.UNNEEDED)
+        return replace(found, action=Await(MoveAwaited.TURN), limit_s=READY_WITHIN_S, late=NotMoved.UNNEEDED)
     return replace(found, step=MoveStep.CLOSING, action=_told(server, others, is_closed=True))
 
 
 def _closed(
-    situation: MoveSituation, found: Decision, held: MovingServer, server: MovingServer, closed_s: float
-) -> Decision:
+    situation: MoveSituation, found: MoveDecision, held: MovingServer, server: MovingServer, closed_s: float
+) -> MoveDecision:
     if closed_s < CLOSED_S:
-        return replace(found, action=Await(Awaited.BEGUN, CLOSED_S - closed_s))
+        return replace(found, action=Await(MoveAwaited.BEGUN, CLOSED_S - closed_s))
     if closed_s > REPLACED_WITHIN_S:
-        return replace(found, action=GiveUp(NotMoved.NOT_REPLACED))
+        return replace(found, action=AbandonMove(NotMoved.NOT_REPLACED))
     copied = situation.copied.get(MoveStep.CLOSING, Copied())
     if copied.is_whole or closed_s > CLOSED_WITHIN_S:
         return replace(found, action=Release())
     return _copying(found, copied, server, held)
 
 
-def _copying(found: Decision, copied: Copied, source: MovingServer, target: MovingServer) -> Decision:
+def _copying(found: MoveDecision, copied: Copied, source: MovingServer, target: MovingServer) -> MoveDecision:
     if copied.is_running:
-        return replace(found, action=Await(Awaited.COPY))
+        return replace(found, action=Await(MoveAwaited.COPY))
     if copied.failures >= _FAILURES:
-        return replace(found, action=GiveUp(NotMoved.NOT_COPIED))
+        return replace(found, action=AbandonMove(NotMoved.NOT_COPIED))
     return replace(found, action=Copy(source, target))
 
 
-def _given_up(situation: MoveSituation, found: Decision, held: MovingServer | None, server: MovingServer) -> Decision:
+def _given_up(
+    situation: MoveSituation, found: MoveDecision, held: MovingServer | None, server: MovingServer
+) -> MoveDecision:
     """A holder that was dropped is never used again, by no leader."""
     found = replace(found, step=MoveStep.DISCONNECTING)
     if held is not None and server.is_connected and not _is_given_up(held):
@@ -172,10 +178,10 @@ def _given_up(situation: MoveSituation, found: Decision, held: MovingServer | No
     return _disconnecting(situation, found, server, End())
 
 
-def _replacing(situation: MoveSituation, holder: Holder) -> Decision:
+def _replacing(situation: MoveSituation, holder: Holder) -> MoveDecision:
     """While the server is away."""
     held = holder.server
-    found = Decision(Await(Awaited.SUCCESSOR), MoveStep.REPLACING, holder.name)
+    found = MoveDecision(Await(MoveAwaited.SUCCESSOR), MoveStep.REPLACING, holder.name)
     if held is None:
         return found
     if situation.made_with == held.pod.uid:
@@ -183,10 +189,10 @@ def _replacing(situation: MoveSituation, holder: Holder) -> Decision:
     return replace(found, action=_told(held)) if held.is_connected else found
 
 
-def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> Decision:
+def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> MoveDecision:
     """While the new server is there."""
     held, uid = holder.server, server.pod.uid
-    found = Decision(Await(Awaited.SUCCESSOR), MoveStep.RESTORING, holder.name, uid)
+    found = MoveDecision(Await(MoveAwaited.SUCCESSOR), MoveStep.RESTORING, holder.name, uid)
     if held is None or server.pod.holder != held.pod.uid:
         return _disconnecting(situation, found, server, End(not_moved=NotMoved.ENDED))
     if uid in situation.given_up:
@@ -195,14 +201,14 @@ def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> De
         return _disconnecting(situation, found, server, End(has_moved=True))
     found = replace(found, made_with=held)
     if not held.is_ready or held.silent_s > SILENT_S:
-        return replace(found, action=GiveUp(NotMoved.HOLDER_FAILED))
+        return replace(found, action=AbandonMove(NotMoved.HOLDER_FAILED))
     if held.is_connected:
         return replace(found, action=_told(held))
     if not server.is_ready:
         return found if server.pod.placed else replace(found, limit_s=PLACED_WITHIN_S, late=NotMoved.NO_SUCCESSOR)
     if server.confirmed_s is None or not server.is_connected:
         late = NotMoved.NOT_CONFIRMED
-        return replace(found, action=Await(Awaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S, late=late)
+        return replace(found, action=Await(MoveAwaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S, late=late)
     copied = situation.copied.get(MoveStep.RESTORING, Copied())
     is_full = len(copied.lacking) > 2 and copied.lacking[-1] >= copied.lacking[-2]
     if copied.is_running or not (copied.is_whole or is_full):
@@ -210,16 +216,16 @@ def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> De
     return _disconnecting(situation, found, server, End(has_moved=True))
 
 
-def _disconnecting(situation: MoveSituation, found: Decision, server: MovingServer, end: End) -> Decision:
+def _disconnecting(situation: MoveSituation, found: MoveDecision, server: MovingServer, end: End) -> MoveDecision:
     """New servers are made without the holder first: one that forgets it may be replaced before that is written."""
     found = replace(found, step=MoveStep.DISCONNECTING, made_with=None, limit_s=None, late=None)
     if situation.made_with:
-        return replace(found, action=Await(Awaited.TEMPLATE))
+        return replace(found, action=Await(MoveAwaited.TEMPLATE))
     if situation.connected:
         return replace(found, action=_told(situation.connected[0]))
     is_told = server.peers is None or server.confirmed_s is not None or server.pod.uid in situation.unconfirmed
     if server.is_ready and not is_told:
-        return replace(found, action=Await(Awaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S)
+        return replace(found, action=Await(MoveAwaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S)
     return replace(found, action=end)
 
 

@@ -32,7 +32,7 @@ class NotMoved(Enum):
     NO_SUCCESSOR = "the new server did not start beside its holder"
 
 
-class Awaited(Enum):
+class MoveAwaited(Enum):
     """Cause of a wait."""
 
     FORMER_CLIENTS = "clients of the former list"
@@ -151,7 +151,7 @@ class MoveSituation:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoMove:
     """Absence of a move."""
 
 
@@ -163,7 +163,7 @@ class Await:
         for_s: seconds until that is over, None where nobody knows.
     """
 
-    why: Awaited
+    why: MoveAwaited
     for_s: float | None = None
 
 
@@ -196,7 +196,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class AbandonMove:
     """Replacement of a server without its items.
 
     Attributes:
@@ -219,11 +219,11 @@ class End:
     not_moved: NotMoved | None = None
 
 
-MoveAction: TypeAlias = Nothing | Await | PurgeServer | Tell | Copy | Release | GiveUp | End
+MoveAction: TypeAlias = NoMove | Await | PurgeServer | Tell | Copy | Release | AbandonMove | End
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class MoveDecision:
     """Next step of a move.
 
     Attributes:
