@@ -149,7 +149,7 @@ class Arguments:
             yield "temporary_ttl must be omitted with no_lru_maintainer or no_modern"
 
 
-def judge(arguments: Sequence[str], threads: int) -> Arguments:
+def judge_arguments(arguments: Sequence[str], threads: int) -> Arguments:
     """Judge extra arguments, each a word of the command line.
 
     Args:
@@ -172,7 +172,7 @@ def judge(arguments: Sequence[str], threads: int) -> Arguments:
 @lru_cache(maxsize=64)  # most Memcacheds share their settings
 def judge_remembered(arguments: tuple[str, ...], threads: int) -> Arguments:
     """`judge`, for arguments that were judged before; what is returned is never changed."""
-    return judge(arguments, threads)
+    return judge_arguments(arguments, threads)
 
 
 _Parsed = tuple[int, str, str | None, int]

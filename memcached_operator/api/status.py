@@ -205,7 +205,7 @@ def sentence(message: str) -> str:
     return message if message.endswith(".") else f"{message}."
 
 
-def first_of(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     if len(names) <= _NAMED:
         return ", ".join(names)

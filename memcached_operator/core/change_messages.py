@@ -112,7 +112,9 @@ def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[Po
     return len(pods) - len(present), sum(needs_admission(pod, desired.image) for pod in present)
 
 
-def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: OwnedKind | None = None) -> ChangeWords:
+def change_in_words(
+    memcached: MemcachedRecord, kind: str, change: Change[Any], owned: OwnedKind | None = None
+) -> ChangeWords:
     """The words about a write of an object of that kind, which `owned` describes unless it is a workload."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:

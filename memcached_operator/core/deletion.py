@@ -89,7 +89,9 @@ class DeletionWait(Waiting):
 Step = ReleaseMemcached | DeleteWorkload | DeletionWait
 
 
-def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
+def next_deletion_step(
+    memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]
+) -> Step:
     """Choose the next step of the deletion of a Memcached that carries our finalizer.
 
     Args:
@@ -256,19 +258,19 @@ class Deletion:
         """Delete the workloads; return what the deletion waits for, None for nothing."""
         key, progress = memcached.key, self.progress.of(memcached.key)
         workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
-        progress.step = next_step(memcached, workloads, pods)
+        progress.step = next_deletion_step(memcached, workloads, pods)
         if isinstance(progress.step, ReleaseMemcached) and not workloads and not progress.deleted:
             # One that another leader made a moment ago may not have been seen yet.
             progress.step = None
             workloads = await self._live_workloads(memcached)
-            progress.step = next_step(memcached, workloads, pods)
+            progress.step = next_deletion_step(memcached, workloads, pods)
         while isinstance(progress.step, DeleteWorkload):
             live = progress.step.workload
             await self._delete(memcached, live)
             progress.deleted = True
             gone = msgspec.structs.replace(live, deleting=True)
             workloads = [gone if each is live else each for each in workloads]
-            progress.step = next_step(memcached, workloads, pods)
+            progress.step = next_deletion_step(memcached, workloads, pods)
         return progress.step if isinstance(progress.step, DeletionWait) else None
 
     async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:

@@ -13,7 +13,7 @@ from prometheus_client import Metric
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.change_messages import in_words
+from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.holder import holder, with_room
@@ -251,7 +251,7 @@ class Objects:
     def _report_change(self, kind: str, of: OwnedKind | None, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
-        text = in_words(memcached, kind, change, of)
+        text = change_in_words(memcached, kind, change, of)
         if not change.desired_changed and not change.deleted:
             for path in paths:
                 self._counts.count(kind, path)

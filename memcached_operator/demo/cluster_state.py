@@ -38,7 +38,7 @@ class ClusterState:
 
     def pods_of(self, memcached: str) -> list[Json]:
         """Return the pods that are not being deleted, by name."""
-        found = (each for each in self.pods.values() if labels(each).get("memcached_cr") == memcached)
+        found = (each for each in self.pods.values() if labels_of_body(each).get("memcached_cr") == memcached)
         return [each for each in found if not terminating(each)]
 
     def nodes(self, memcached: str) -> list[str]:
@@ -142,7 +142,7 @@ class Observer:
         return items
 
 
-def labels(found: Json) -> Mapping[str, str]:
+def labels_of_body(found: Json) -> Mapping[str, str]:
     return found["metadata"].get("labels") or {}
 
 

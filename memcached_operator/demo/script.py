@@ -13,7 +13,7 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spread, through_each_pod
-from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
+from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels_of_body
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.features.disruption_budget.budget import BUDGETS
 from operator_runtime.client.api_client import ApiClient
@@ -283,4 +283,4 @@ def _is_untouched(state: ClusterState) -> bool:
 
 
 def _owned_pods(state: ClusterState) -> list[str]:
-    return [name for name, pod in state.pods.items() if "memcached_cr" in labels(pod)]
+    return [name for name, pod in state.pods.items() if "memcached_cr" in labels_of_body(pod)]

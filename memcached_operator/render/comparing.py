@@ -13,7 +13,7 @@ from operator_runtime.process.logs import escape
 _NOWHERE = "/dev/null"
 
 
-def in_words(old: Rendered | None, new: Rendered, old_place: str, new_place: str, basis: Basis) -> str:
+def comparison(old: Rendered | None, new: Rendered, old_place: str, new_place: str, basis: Basis) -> str:
     """The differences, as lines of comment and a unified diff of the objects as YAML; "" for none.
 
     Args:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.core.rollout.change_costs import Basis
 from memcached_operator.core.rollout.live.live_requirements import Means
-from memcached_operator.render.comparing import in_words
+from memcached_operator.render.comparing import comparison
 from memcached_operator.render.documents import Document
-from memcached_operator.render.rendering import RenderOptions, memory_of, name_of, render, uid_of
+from memcached_operator.render.rendering import RenderOptions, memory_in_status, name_of, render, uid_of
 from memcached_operator.render.sources import Sources, report
 from operator_runtime.process.flags import printed
 
@@ -35,7 +35,7 @@ def run(old: str, options: RenderOptions) -> int:
             left.pop(name, None)
             was = before.get(name)
             uid = (was.uid if was is not None else "") or uid_of(document.content)
-            memory = memory_of(was.document.content) if was is not None else None
+            memory = memory_in_status(was.document.content) if was is not None else None
             # Under one uid, and with the memory that servers have grown to, so that the file of one and what a cluster
             # has of the other compare.
             rendered = render(document.content, options, uid, memory)
@@ -50,7 +50,7 @@ def run(old: str, options: RenderOptions) -> int:
         for warning in rendered.warnings:
             report(f"{document.place}: warning: {warning}")
         place = was.document.place if was is not None else ""
-        found = in_words(compared, rendered, place, document.place, basis)
+        found = comparison(compared, rendered, place, document.place, basis)
         different |= bool(found)
         printed(found)
     if left:

@@ -105,7 +105,7 @@ def uid_of(content: Mapping[str, Any]) -> str:
     return _text(_metadata(content), "uid")
 
 
-def memory_of(content: Mapping[str, Any]) -> str | None:
+def memory_in_status(content: Mapping[str, Any]) -> str | None:
     """Return the memory in force by the status of a Memcached, None where it has none."""
     status = content.get("status")
     memory = status.get("memory") if isinstance(status, dict) else None
@@ -124,7 +124,7 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     """
     name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
-    spec = with_effective_memory(spec, memory or memory_of(content))
+    spec = with_effective_memory(spec, memory or memory_in_status(content))
     uid = uid or uid_of(content)
     owner = MemcachedOwner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
     workload = desired_workload(

@@ -83,7 +83,7 @@ def read_certificate(der: bytes) -> Certificate | None:
         return None
 
 
-def first_of(chain: bytes) -> Certificate | None:
+def first_of_chain(chain: bytes) -> Certificate | None:
     """The certificate that a server shows of such a file, PEM; None where nothing can be made of it.
 
     What surrounds it may be comments in any encoding, as OpenSSL has it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from memcached_operator.api.status import SERVING, Reason, first_of
+from memcached_operator.api.status import SERVING, Reason, first_names
 from memcached_operator.servers.certificates import (
     Shown,
     day_of,
@@ -71,14 +71,14 @@ def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
         message = f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}."
         found.append((Reason.NOT_ANSWERING, message))
     if exhausted:
-        names = first_of([each.pod for each in exhausted])
+        names = first_names([each.pod for each in exhausted])
         message = (
             f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
             f"{names}."
         )
         found.append((Reason.CONNECTIONS_EXHAUSTED, message))
     if impaired:
-        words = first_of([f"{each.pod} ({each.disk})" for each in impaired])
+        words = first_names([f"{each.pod} ({each.disk})" for each in impaired])
         message = f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}."
         found.append((Reason.DISK_IMPAIRED, message))
     if not found:
@@ -122,7 +122,7 @@ def _bad_certificate(
         return None
     having = [(each.pod, each.shown) for each in servers if each.shown is not None]
     if expired := [(pod, one) for pod, one in having if has_expired(one, now_s)]:
-        words = first_of([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
+        words = first_names([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
         message = f"The certificates of {len(expired)} of {len(servers)} servers have expired: {words}."
         return Condition(SERVING, "False", Reason.CERTIFICATE_EXPIRED, message)
     stale = (
@@ -134,7 +134,7 @@ def _bad_certificate(
         return None
     best = newest(shown)
     until = f". The others' expires on {day_of(best.not_after)}" if best is not None else ""
-    words = first_of([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
+    words = first_names([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
     message = (
         f"{len(stale)} of {len(servers)} servers have served an older certificate than the others for ten minutes: "
         f"{words}{until}."
@@ -167,7 +167,7 @@ def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
         seen.add(each.shown.certificate.fingerprint)
         if missing := missing_names(each.shown.certificate, names):
             return (
-                f" The certificate of {each.pod} lacks names that clients use: {first_of(missing)}. Clients that "
+                f" The certificate of {each.pod} lacks names that clients use: {first_names(missing)}. Clients that "
                 "verify it refuse connections by these names; add them to its dnsNames."
             )
     return ""
@@ -183,4 +183,4 @@ def versions(servers: Sequence[ServerHealth] | None, last: str | None) -> str | 
 
 
 def _named(servers: Sequence[ServerHealth]) -> str:
-    return first_of([f"{each.pod} ({each.why})" for each in servers])
+    return first_names([f"{each.pod} ({each.why})" for each in servers])

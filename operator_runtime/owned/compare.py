@@ -113,7 +113,7 @@ def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Di
             yield from _of_fields(desired, live, steps)
         case Mapping():
             yield from _of_mapping(desired, live if isinstance(live, Mapping) else {}, steps)
-        case list() | tuple() if (key_field := key_of(steps, desired)) is not None:
+        case list() | tuple() if (key_field := entry_field_of(steps, desired)) is not None:
             yield from _of_entries(desired, live if isinstance(live, list | tuple) else (), key_field, steps)
         case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(desired) == len(live):
             # These are the fields of a port that are owned: the protocol has a default.
@@ -187,7 +187,7 @@ def names_of(desired: Any, steps: Steps = ()) -> Any:
     match desired:
         case Mapping():
             return {name: names_of(part, (*steps, name)) for name, part in desired.items() if part is not None}
-        case list() | tuple() if (key := key_of(steps, desired)) is not None:
+        case list() | tuple() if (key := entry_field_of(steps, desired)) is not None:
             return [_entry_names(each, key, steps) if key else each for each in desired]
         case _:
             return _LEAF
@@ -203,9 +203,9 @@ def no_longer(names: Any, desired: Any, live: Any, steps: Steps = ()) -> Iterato
         if held is None or held == part:
             continue  # compared in C: most parts are equal
         at = (*steps, name)
-        if isinstance(held, list | tuple) and (key := key_of(at, held)) is not None:
+        if isinstance(held, list | tuple) and (key := entry_field_of(at, held)) is not None:
             # Entry by entry; by names that are none of entries, such as another client may have written, not at all.
-            for each in inner if isinstance(inner, list) and key_of(at, inner) == key else ():
+            for each in inner if isinstance(inner, list) and entry_field_of(at, inner) == key else ():
                 entry = Entry(key, value_of(each, key))
                 there, mine = (entry_of(entries, entry) for entries in (held, part or ()))
                 if there is not None and mine is None:
@@ -236,7 +236,7 @@ def field_name(path: str) -> str:
     return _KEYS_IN_PATHS.sub("", path)
 
 
-def key_of(steps: Steps, entries: Sequence[object]) -> str | None:
+def entry_field_of(steps: Steps, entries: Sequence[object]) -> str | None:
     """Return the field by which the entries of a list are known, "" for values; None for a list compared as a whole."""
     if entries and isinstance(entries[0], Fields):
         return entries[0].entry_key or None
@@ -262,10 +262,12 @@ def is_merged(steps: Steps, key: str | None = None) -> bool:
 
 def is_source(steps: Steps) -> bool:
     """Report whether that is the source of a volume, which may be there without a field of its own."""
-    return steps[-1] != "name" and len(steps) > 1 and isinstance(steps[-2], Entry) and holder(steps[:-1]) == "volumes"
+    return (
+        steps[-1] != "name" and len(steps) > 1 and isinstance(steps[-2], Entry) and last_field(steps[:-1]) == "volumes"
+    )
 
 
-def holder(steps: Steps) -> str:
+def last_field(steps: Steps) -> str:
     """The last field on a path: of what is in the entry of a list, that list."""
     return next((step for step in reversed(steps) if isinstance(step, str)), "")
 

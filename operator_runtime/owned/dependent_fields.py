@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from operator_runtime.owned.compare import Entry, Steps, holder
+from operator_runtime.owned.compare import Entry, Steps, last_field
 
 _HOOKS: Final = ("exec", "httpGet", "sleep", "tcpSocket")
 _PROBES: Final = ("exec", "grpc", "httpGet", "tcpSocket")
@@ -58,21 +58,21 @@ def companions(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
 def retained(steps: Steps, *, new: bool) -> Steps | None:
     """The path to the volume that is to have no source but the one which is written on that path; None without one."""
     for at, step in enumerate(steps[:-1] if new else steps):
-        if isinstance(step, Entry) and holder(steps[:at]) == _VOLUMES:
+        if isinstance(step, Entry) and last_field(steps[:at]) == _VOLUMES:
             return steps[: at + 1]
     return None
 
 
 def _within(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
     for name, inner in value.items() if isinstance(value, Mapping) else ():
-        if not new or holder(steps) in _ALTERNATIVES:
+        if not new or last_field(steps) in _ALTERNATIVES:
             yield from _of_field(steps, name, inner)
         if not new:
             yield from _within((*steps, name), inner, new=False)
 
 
 def _of_field(above: Steps, field: str, value: object) -> Iterator[Steps]:
-    part = holder(above)
+    part = last_field(above)
     if value is not None:
         alternatives = _OF_BUDGETS if above == ("spec",) else _ALTERNATIVES.get(part, ())
         if field in alternatives:

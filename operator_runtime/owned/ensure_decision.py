@@ -115,7 +115,7 @@ class Delete(Generic[P]):
     obj: P
 
 
-def creation(last: LastWrite | None, *, seen: bool) -> Create:
+def decide_creation(last: LastWrite | None, *, seen: bool) -> Create:
     """Decide how a missing object is created.
 
     Args:

@@ -44,7 +44,7 @@ from operator_runtime.owned.ensure_decision import (
     Replace,
     Unchangeable,
     Update,
-    creation,
+    decide_creation,
     has_status,
 )
 from operator_runtime.owned.ensure_rules import Change, EnsureResult, NotOwned, Ownable, Reverted, Rules, Unwatched
@@ -173,7 +173,7 @@ class Keeper(Generic[O, W, P]):
     async def _make(self, owner: O, desired: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
         last = self._last(owner, key)
-        decided = creation(last, seen=seen)
+        decided = decide_creation(last, seen=seen)
         try:
             with self._owners.refusals.trying(key_of(owner), self._kind, key, desired):
                 if decided.owner_in_doubt and not await self._owners.still_there(owner):

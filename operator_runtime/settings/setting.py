@@ -136,7 +136,7 @@ def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) ->
     """The options of a settings class; `defaults` stand before its own, `prefix` before most variables."""
     types = get_type_hints(model)
     values = {field.name: defaults.get(field.name, field.default) for field in dataclasses.fields(model)}
-    words = {name: in_words(value) for name, value in values.items()}
+    words = {name: default_in_words(value) for name, value in values.items()}
     group = ""
     for field in dataclasses.fields(model):
         if not field.metadata:
@@ -156,7 +156,7 @@ def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) ->
         yield Option(**given)
 
 
-def in_words(default: object) -> str:
+def default_in_words(default: object) -> str:
     """A default as it is shown."""
     if isinstance(default, bool):
         return str(default).lower()

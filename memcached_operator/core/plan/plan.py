@@ -16,7 +16,7 @@ from memcached_operator.api.status import Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.draining import left_s, stateful_set_servers, without_future_times
+from memcached_operator.core.plan.draining import drain_left_s, stateful_set_servers, without_future_times
 from memcached_operator.core.plan.published_list import FREE, ListedServers, ListPolicy, next_list
 from memcached_operator.core.plan.workload_migration import OTHER, Migration, listed_workload, migration
 from operator_runtime import ObjectKey
@@ -62,7 +62,7 @@ def plan(
     last = without_future_times(last, now) if last.draining else last
     is_moving = OTHER[target] in owned or last.workload == OTHER[target]
     listed = listed_workload(spec, last, owned, pods) if is_moving else target
-    drained = [each for each in last.draining or () if left_s(each, spec.drainPeriodSeconds, now) == 0.0]
+    drained = [each for each in last.draining or () if drain_left_s(each, spec.drainPeriodSeconds, now) == 0.0]
     over = () if policy.keeps_all else drained
     moved = migration(target, listed, last, owned, pods, over, now) if is_moving else Migration()
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
@@ -73,5 +73,7 @@ def plan(
         draining = kept.draining + draining
     names = last.serverList or () if policy.is_frozen else next_list(key, spec.size, listed, last, pods)
     # What has drained is acted upon, in this reconcile or when the status has it.
-    next_s = min((left_s(each, spec.drainPeriodSeconds, now) for each in draining if each not in drained), default=None)
+    next_s = min(
+        (drain_left_s(each, spec.drainPeriodSeconds, now) for each in draining if each not in drained), default=None
+    )
     return Plan(target, replicas, moved.removed, has_drained, ListedServers(listed, names, draining), next_s)

@@ -19,10 +19,10 @@ from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from memcached_operator.core.rollout.cost_messages import (
     BEFORE_RESIZE,
     NO_SERVER_AFFECTED,
+    changing_workload,
     in_place,
     instead_of_live,
     live,
-    moving,
     rolling,
     scaling,
 )
@@ -147,7 +147,7 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
     before, after = (fingerprint(basis.template(each)) for each in (old, new))
     match cost:
         case Cost.MOVING:
-            return moving(old, new)
+            return changing_workload(old, new)
         case Cost.ROLLING:
             memory_alone = before.template_hash == after.template_hash and new.workload == "StatefulSet"
             why = basis.why_not_live(new) if memory_alone else ""

@@ -125,7 +125,7 @@ def scaling(old: Spec, new: Spec) -> str:
     return f"{_are(-more)} deleted with {_its(-more)} keys"
 
 
-def moving(old: Spec, new: Spec) -> str:
+def changing_workload(old: Spec, new: Spec) -> str:
     """Describe a change of the workload that runs the servers."""
     return (
         f"{_are(new.size)} created by a {new.workload}, without keys; once all are ready they become the list, and "

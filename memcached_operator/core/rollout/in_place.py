@@ -111,7 +111,7 @@ def is_restarting(pod: PodRecord, now_s: float) -> bool:
     """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
     request = requested(pod)
     failed = pod.down and bool(pod.problem) and not has_ended(pod)
-    return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
+    return request is not None and pod.restarts <= request.restarts and not failed and restart_left_s(pod, now_s) > 0.0
 
 
 def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
@@ -122,7 +122,9 @@ def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> boo
     request = requested(pod)
     if request is None or not is_in_progress(pod, workload) or not pod.ready:
         return False
-    return pod.restarts > request.restarts or (pod.template_hash == workload.template_hash and not left_s(pod, now_s))
+    return pod.restarts > request.restarts or (
+        pod.template_hash == workload.template_hash and not restart_left_s(pod, now_s)
+    )
 
 
 def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
@@ -131,10 +133,10 @@ def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
     Any that is changed to something new stops the rollout; this one is what people come back to.
     """
     back = is_in_progress(pod, workload) and pod.template_hash == workload.template_hash
-    return back and pod.down and not pod.ready and not left_s(pod, now_s)
+    return back and pod.down and not pod.ready and not restart_left_s(pod, now_s)
 
 
-def left_s(pod: PodRecord, now_s: float) -> float:
+def restart_left_s(pod: PodRecord, now_s: float) -> float:
     """Seconds until a container that has not started again is late."""
     request = requested(pod)
     return max(request.since_s + LATE_AFTER_S - now_s, 0.0) if request is not None else 0.0

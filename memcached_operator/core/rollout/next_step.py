@@ -195,7 +195,7 @@ def not_running(state: RolloutState) -> Step | None:
     return _update(found) if found else None
 
 
-def handing_over(state: RolloutState) -> Step | None:
+def while_handing_over(state: RolloutState) -> Step | None:
     """Hold servers that have keys while servers hand over."""
     return RolloutWait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
 
@@ -244,7 +244,7 @@ def pausing(state: RolloutState) -> Step | None:
 
 GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
     *(controlled_by_deployment, nothing_underway, restarted, paused, unobserved),
-    *(not_running, handing_over, missing, unready, complete, pausing),
+    *(not_running, while_handing_over, missing, unready, complete, pausing),
 )
 """In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 
@@ -265,7 +265,7 @@ def _is_left(state: RolloutState, server: RollingServer) -> bool:
 
 def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
     """Seconds until a server that does not serve is late."""
-    return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
+    return in_place.restart_left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
 
 
 def _keeps_from_going_on(state: RolloutState, server: RollingServer) -> bool:

@@ -21,7 +21,7 @@ from memcached_operator.api.status import (
     Problem,
     Reason,
     Status,
-    first_of,
+    first_names,
 )
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
@@ -323,7 +323,7 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
 def _trusting(observed: Observation) -> str:
     """List the servers that trust a CA that was removed from their Secret, in a sentence after a space."""
     names = sorted(pod.name for pod in observed.target if pod.outdated.reason == AUTHORITY_REMOVED)
-    return f" A CA that is no longer in ca.crt is still accepted by {first_of(names)}." if names else ""
+    return f" A CA that is no longer in ca.crt is still accepted by {first_names(names)}." if names else ""
 
 
 def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int, until: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import HandoverStatus, Problem, Reason, Sizes, Status, first_of, joined, sizes_of
+from memcached_operator.api.status import HandoverStatus, Problem, Reason, Sizes, Status, first_names, joined, sizes_of
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
 from memcached_operator.core.objects.service import is_load_balanced
@@ -203,7 +203,7 @@ def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """Servers that run and could not be made to reload their Secrets."""
     failed = [pod for pod in pods if pod.outdated.reason == Reason.RELOAD_FAILED]
     if failed:
-        names = first_of(sorted(pod.name for pod in failed))
+        names = first_names(sorted(pod.name for pod in failed))
         message = failed[0].outdated.message
         remedy = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
         yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {remedy}", blocking=False)

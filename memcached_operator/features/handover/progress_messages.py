@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from memcached_operator.api.status import HANDING_OVER, HandoverStatus, HandoverStep, Problem, Reason, first_of
+from memcached_operator.api.status import HANDING_OVER, HandoverStatus, HandoverStep, Problem, Reason, first_names
 from memcached_operator.features.handover.actions import Action, Awaited, GivenUp, GiveUp, HandoverWait
 from memcached_operator.features.handover.situation import Situation
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, published_s
@@ -50,7 +50,7 @@ def handing_over(action: Action, state: HandoverStatus | None, situation: Situat
     message = _STEPS[state.step]
     match action:
         case HandoverWait(why=Awaited.SERVERS, names=names):
-            message = f"The list of servers does not change until these are ready: {first_of(names)}."
+            message = f"The list of servers does not change until these are ready: {first_names(names)}."
         case HandoverWait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKER_TTL_S:
             ends = _clock(now, left_s)
             message = (
@@ -68,14 +68,14 @@ def advice(situation: Situation, state: HandoverStatus | None, given_up: GiveUp 
         return ()
     if names := [each.name for each in situation.servers if each.unsupported]:
         message = (
-            f"{first_of(names)} {GivenUp.UNSUPPORTED.value}: the list of servers changes without a hand-over. Set "
+            f"{first_names(names)} {GivenUp.UNSUPPORTED.value}: the list of servers changes without a hand-over. Set "
             "spec.image to such an image, or omit spec.handover."
         )
         return (Problem(Reason.HANDOVER_UNAVAILABLE, message),)
     if given_up is None or state is None or (left_s := former_clients_s(state, situation.now)) <= 0.0:
         return ()
     message = (
-        f"The list of servers changed without a hand-over, as {first_of(given_up.names)} "
+        f"The list of servers changed without a hand-over, as {first_names(given_up.names)} "
         f"{given_up.why.value}. Clients may have the former list until {_clock(situation.now, left_s)}."
     )
     return (Problem(Reason.HANDOVER_UNAVAILABLE, message),)

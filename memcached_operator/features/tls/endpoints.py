@@ -22,7 +22,7 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
-from memcached_operator.servers.certificates import first_of
+from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
 from memcached_operator.servers.server_connection import Login, client_context
 from operator_runtime import (
@@ -165,7 +165,7 @@ class EndpointResolver:
     async def _due(self, namespace: str, tls: Tls) -> str:
         """The fingerprint of the certificate that a new server would show, "" where that is not known."""
         files = await self._secrets.read(ObjectKey(namespace, tls.secretName))
-        found = None if isinstance(files, str) else first_of(files.get(CERTIFICATE, b""))
+        found = None if isinstance(files, str) else first_of_chain(files.get(CERTIFICATE, b""))
         return found.fingerprint if found is not None else ""
 
     async def _context(self, namespace: str, tls: Tls | None) -> ssl.SSLContext | str:

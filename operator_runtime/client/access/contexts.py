@@ -25,7 +25,15 @@ from operator_runtime.client.access.credentials import (
     token_file,
 )
 from operator_runtime.client.access.exec_plugin import API_VERSIONS, ExecPlugin
-from operator_runtime.client.access.kubeconfig import Cluster, Context, Exec, Kubeconfig, KubeconfigEntry, User, shown
+from operator_runtime.client.access.kubeconfig import (
+    Cluster,
+    Context,
+    Exec,
+    Kubeconfig,
+    KubeconfigEntry,
+    User,
+    printable,
+)
 from operator_runtime.client.access.proxy import check_proxy, environment_proxy
 from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
@@ -97,7 +105,7 @@ def _context(config: Kubeconfig, name: str | None) -> KubeconfigEntry[Context]:
         raise NoClusterAccess(f"no context is chosen: give --context, or run kubectl config use-context; {known}")
     entry = config.contexts.get(name or config.current_context or "")
     if entry is None:
-        which = f"--context {name}" if name else f"current-context {shown(config.current_context or '')}"
+        which = f"--context {name}" if name else f"current-context {printable(config.current_context or '')}"
         raise NoClusterAccess(f"{which}: no such context exists; {known}")
     return entry
 
@@ -111,7 +119,7 @@ def _lookup(entries: Mapping[str, KubeconfigEntry[T]], name: str | None, kind: s
 
 
 def _names(entries: Iterable[str]) -> str:
-    return ", ".join(shown(each) for each in sorted(entries))
+    return ", ".join(printable(each) for each in sorted(entries))
 
 
 # kubectl takes the scheme for the host, and what follows for the path, which would be shown with a password in it.
@@ -219,7 +227,7 @@ def _plugin(
 ) -> ExecPlugin:
     if not config.command:
         raise NoClusterAccess(f"exec of {user.origin}: command is empty; name the plugin to run")
-    name = f"exec plugin {shown(config.command)} of {user.origin}"
+    name = f"exec plugin {printable(config.command)} of {user.origin}"
     if config.api_version not in API_VERSIONS:
         raise NoClusterAccess(
             f"{name}: apiVersion must be one of {', '.join(API_VERSIONS)}; update the plugin and the kubeconfig"

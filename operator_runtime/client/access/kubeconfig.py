@@ -155,21 +155,21 @@ def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
         content = _read(file, label)
         current = current or content.current_context
         for cluster in content.clusters or ():
-            entry = KubeconfigEntry(cluster.cluster or Cluster(), file, f"cluster {shown(cluster.name)} in {label}")
+            entry = KubeconfigEntry(cluster.cluster or Cluster(), file, f"cluster {printable(cluster.name)} in {label}")
             clusters.setdefault(cluster.name, entry)
         for user in content.users or ():
             users.setdefault(
-                user.name, KubeconfigEntry(user.user or User(), file, f"user {shown(user.name)} in {label}")
+                user.name, KubeconfigEntry(user.user or User(), file, f"user {printable(user.name)} in {label}")
             )
         for context in content.contexts or ():
             contexts.setdefault(
                 context.name,
-                KubeconfigEntry(context.context or Context(), file, f"context {shown(context.name)} of {label}"),
+                KubeconfigEntry(context.context or Context(), file, f"context {printable(context.name)} of {label}"),
             )
     return Kubeconfig(", ".join(labels), current, clusters, users, contexts)
 
 
-def shown(name: str) -> str:
+def printable(name: str) -> str:
     """A name as messages show it, in one line whatever it holds."""
     return name if name.isprintable() else repr(name)
 

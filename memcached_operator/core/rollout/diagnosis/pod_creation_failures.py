@@ -59,7 +59,7 @@ class _Event(msgspec.Struct):
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
-def creation(raw: msgspec.Raw | bytes) -> Creation:
+def creation_of_event(raw: msgspec.Raw | bytes) -> Creation:
     event = _decode_event(raw)
     meta = event.metadata
     series = event.series.lastObservedTime if event.series is not None else None
@@ -69,7 +69,7 @@ def creation(raw: msgspec.Raw | bytes) -> Creation:
 
 
 # Not of events.k8s.io: before Kubernetes 1.34 that selects by no field of the object that they are about.
-CREATIONS: Final = Kind(resource_of("v1", "Event", "events"), creation)
+CREATIONS: Final = Kind(resource_of("v1", "Event", "events"), creation_of_event)
 
 
 def about(uid: str) -> str:

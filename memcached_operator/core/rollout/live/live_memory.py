@@ -21,7 +21,7 @@ from memcached_operator.core.rollout.live.pod_resize import (
     Resizable,
     ResizeStep,
     is_resized,
-    next_step,
+    next_resize_step,
     resize_patch,
     shrinks,
 )
@@ -284,7 +284,7 @@ class LiveMemory:
         while True:
             if server.asked is not None and is_resized(live, memory):
                 server.asked, trial.passed = None, True
-            match next_step(live, memory, limit_set=server.limit_set, restarts=bool(restarts)):
+            match next_resize_step(live, memory, limit_set=server.limit_set, restarts=bool(restarts)):
                 case ResizeStep.DONE:
                     return Resized()
                 case ResizeStep.SET_LIMIT:

@@ -51,7 +51,7 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     restarts: int = 0
 
 
-def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> ResizeStep:
+def next_resize_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> ResizeStep:
     """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
 
     Args:

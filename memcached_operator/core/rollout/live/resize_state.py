@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.api.status import Problem, Reason, first_of
+from memcached_operator.api.status import Problem, Reason, first_names
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.core.rollout.live.live_requirements import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
@@ -219,7 +219,7 @@ def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) 
     """
     if not servers:
         return None
-    names = first_of([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
+    names = first_names([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
     message = (
         f"The memory limit of {names} is lower than the {limit} that a server needs, as after another client's change "
         "of its pod: the kernel may end it, and its keys are lost. Have that client leave out these pods"

@@ -9,7 +9,13 @@ import msgspec
 import pytest
 
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.core.deletion import STALLED_AFTER_S, DeleteWorkload, DeletionWait, ReleaseMemcached, next_step
+from memcached_operator.core.deletion import (
+    STALLED_AFTER_S,
+    DeleteWorkload,
+    DeletionWait,
+    ReleaseMemcached,
+    next_deletion_step,
+)
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord, Termination
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -50,10 +56,10 @@ def deleted(*finalizers: str) -> MemcachedRecord:
 
 @pytest.mark.parametrize("mode", [(), ("foregroundDeletion",)], ids=["background", "foreground"])
 def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) -> None:
-    assert next_step(deleted(*mode), [OWNED], PODS) == DeleteWorkload(OWNED)
-    assert isinstance(next_step(deleted(*mode), [GOING], ENDING), DeletionWait)
-    assert isinstance(next_step(deleted(*mode), [], ENDING), DeletionWait)
-    assert next_step(deleted(*mode), [], []) == ReleaseMemcached("its pods are gone")
+    assert next_deletion_step(deleted(*mode), [OWNED], PODS) == DeleteWorkload(OWNED)
+    assert isinstance(next_deletion_step(deleted(*mode), [GOING], ENDING), DeletionWait)
+    assert isinstance(next_deletion_step(deleted(*mode), [], ENDING), DeletionWait)
+    assert next_deletion_step(deleted(*mode), [], []) == ReleaseMemcached("its pods are gone")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) ->
 def test_what_is_orphaned_or_not_its_own_is_left_alone_and_keeps_nobody_waiting(
     memcached: MemcachedRecord, deployment: WorkloadRecord | None
 ) -> None:
-    assert isinstance(next_step(memcached, [deployment] if deployment else [], PODS), ReleaseMemcached)
+    assert isinstance(next_deletion_step(memcached, [deployment] if deployment else [], PODS), ReleaseMemcached)
 
 
 MANY = [pod_of(str(number)) for number in range(7)]
@@ -106,7 +112,7 @@ MANY = [pod_of(str(number)) for number in range(7)]
 def test_it_is_said_what_is_waited_for_and_what_a_person_can_do(
     deployment: WorkloadRecord | None, pods: list[PodRecord], what: str, remedy: str
 ) -> None:
-    step = next_step(deleted(), [deployment] if deployment else [], pods)
+    step = next_deletion_step(deleted(), [deployment] if deployment else [], pods)
     assert isinstance(step, DeletionWait)
     assert step.why.startswith(what)
     assert remedy in step.remedy

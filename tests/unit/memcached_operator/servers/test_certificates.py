@@ -14,7 +14,7 @@ from memcached_operator.servers.certificates import (
     STALE_S,
     Certificate,
     Shown,
-    first_of,
+    first_of_chain,
     missing_names,
     next_change_s,
     read_certificate,
@@ -89,7 +89,11 @@ def test_what_reads_certificates_is_not_loaded_before_one_is_there() -> None:
 def test_of_a_chain_the_first_certificate_is_the_one_that_is_shown() -> None:
     authority = Authority()
     pair = authority.issue("shop.default.svc")
-    assert first_of(pair.pem + authority.pem) == first_of(b"of shop\n" + pair.pem) == read_certificate(pair.der)
+    assert (
+        first_of_chain(pair.pem + authority.pem)
+        == first_of_chain(b"of shop\n" + pair.pem)
+        == read_certificate(pair.der)
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,9 @@ def test_of_a_chain_the_first_certificate_is_the_one_that_is_shown() -> None:
 )
 def test_a_certificate_in_another_form_is_the_same_one(pattern: bytes, form: bytes) -> None:
     pair = Authority().issue("shop.default.svc")
-    assert first_of(re.sub(pattern, form, pair.pem)) == read_certificate(pair.der)
+    assert first_of_chain(re.sub(pattern, form, pair.pem)) == read_certificate(pair.der)
 
 
 @pytest.mark.parametrize("chain", [b"", b"\xff", b"-----END CERTIFICATE-----", b"-----BEGIN CERTIFICATE-----\n!\n"])
 def test_of_what_is_no_chain_nothing_is_made(chain: bytes) -> None:
-    assert first_of(chain) is None
+    assert first_of_chain(chain) is None

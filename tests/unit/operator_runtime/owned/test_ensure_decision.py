@@ -19,7 +19,7 @@ from operator_runtime.owned.ensure_decision import (
     Replace,
     Unchangeable,
     Update,
-    creation,
+    decide_creation,
 )
 
 SHOPS = plain("example.com/v1", "Shop", "shops")
@@ -70,7 +70,7 @@ def decider(*found: Difference, **rules: Any) -> Decider[Any, Any]:
 def test_an_object_that_is_missing_was_deleted_by_another_client_unless_nobody_has_seen_it_or_we_did(
     last: LastWrite | None, seen: bool, created: Create
 ) -> None:
-    assert creation(last, seen=seen) == created
+    assert decide_creation(last, seen=seen) == created
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     ],
 )
 def test_a_hand_over_goes_before_a_rollout(state: RolloutState, step: Step | None) -> None:
-    assert next_step.handing_over(state) == step
+    assert next_step.while_handing_over(state) == step
     down = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
     assert next_step.rollout(state_of(server(0), down, server(2), handing_over=True)).step == Evict(down)
 

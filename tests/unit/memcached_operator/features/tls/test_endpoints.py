@@ -25,7 +25,7 @@ from memcached_operator.features.tls.endpoints import (
     Secrets,
     login_of,
 )
-from memcached_operator.servers.certificates import first_of
+from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import Resolved, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate
 from memcached_operator.servers.stats_answer import StatsAnswer
@@ -108,7 +108,7 @@ async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_i
     spec = b'{"tls": {"secretName": "certificate", "reload": "%b"}}' % reload
     server = Server(certificate=files)
     resolved = await endpoints(server, spec=spec).to(pod(TLS))
-    found = first_of(CERTIFICATE["tls.crt"])
+    found = first_of_chain(CERTIFICATE["tls.crt"])
     assert found is not None
     assert resolved.due == (found.fingerprint if is_due else "")
     assert bool(server.gets) is (reload == b"Restart")

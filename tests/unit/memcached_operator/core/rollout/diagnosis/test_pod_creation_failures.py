@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
     Creation,
-    creation,
+    creation_of_event,
     why_not_made,
     why_not_mounted,
 )
@@ -32,7 +32,9 @@ def failed_event(ordinal: int, *, at_s: int = 0, reason: str = "FailedCreate", v
 @pytest.mark.parametrize(("times", "seconds"), TIMES)
 def test_an_event_happened_when_it_was_seen_last(times: dict[str, object], seconds: int) -> None:
     metadata = {"name": "a", "namespace": NAMESPACE, "uid": "u", "creationTimestamp": "2026-11-21T12:00:00Z"}
-    found = creation(json.dumps({"metadata": metadata, "reason": "FailedCreate", "message": "no"} | times).encode())
+    found = creation_of_event(
+        json.dumps({"metadata": metadata, "reason": "FailedCreate", "message": "no"} | times).encode()
+    )
     assert found.at_s == 1795262400 + seconds
     assert (found.reason, found.message) == ("FailedCreate", "no")
 
