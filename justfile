@@ -264,6 +264,11 @@ bench-fills *args:
 sizing *args:
     @python -m benchmarks.sizing "$@"
 
+# Write down what CHANGELOG.md's newest release promises, to which the unit tests hold later ones
+[group('write')]
+freeze:
+    python -m tests.compatibility
+
 # Remake the lock files; --upgrade moves to the newest versions
 [group('write')]
 lock *args:
