@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
-from lab import ROOT
 from lab.packaging.bundle import Sources
+from lab.packaging.manifests import PROJECT
 from memcached_operator import __version__
 
 _PREFIX = "artifacthub.io/"
@@ -28,10 +27,9 @@ def metadata(sources: Sources, values: dict[str, Any], changelog: str) -> dict[s
         values: values.yaml.
         changelog: text of CHANGELOG.md. Changes are shown of a release, and none before.
     """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     words: dict[str, Any] = sources.words["spec"]
     shown: dict[str, Any] = {
-        "license": project["license"],
+        "license": PROJECT["license"],
         "category": "database",
         "operator": "true",
         "operatorCapabilities": sources.words["metadata"]["annotations"]["capabilities"],
@@ -45,12 +43,12 @@ def metadata(sources: Sources, values: dict[str, Any], changelog: str) -> dict[s
             },
             {"name": "memcached", "image": values["memcachedImage"]},
         ],
-        "links": [{"name": name, "url": url} for name, url in project["urls"].items()] + words["links"],
+        "links": [{"name": name, "url": url} for name, url in PROJECT["urls"].items()] + words["links"],
     }
     if found := list(changes(changelog, __version__)):
         shown["changes"] = found
     return {
-        "home": project["urls"]["Documentation"],
+        "home": PROJECT["urls"]["Documentation"],
         # An address that no server has to answer.
         "icon": f"data:image/svg+xml;base64,{base64.b64encode(sources.icon).decode()}",
         "maintainers": words["maintainers"],
