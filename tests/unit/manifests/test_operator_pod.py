@@ -33,7 +33,8 @@ def test_flags_are_the_operators_and_no_default_but_what_is_told_to_others() -> 
 def test_variables_are_known_to_the_operator_and_the_image_is_its_own_default() -> None:
     variables = {each["name"]: each for each in container()["env"]}
     known = {option.variable for option in SCHEMA.options}
-    assert variables.keys() - known == {"POD_NAME", "POD_NAMESPACE"}, "read for the election, and for people"
+    others = {"MEMCACHED_API_GROUP", "POD_NAME", "POD_NAMESPACE"}
+    assert variables.keys() - known == others, "read for the kind's names, for the election, and for people"
     default = SCHEMA.load({}, {}).memcached_image
     assert variables["RELATED_IMAGE_MEMCACHED"]["value"] == default
     assert variables["OPERATOR_NAME"]["value"] == SCHEMA.load({}, {}).operator_name
