@@ -20,6 +20,7 @@ from memcached_operator.cli import COMMANDS
 from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.lab.packaging.test_chart import VALUES, keys
+from tests.unit.manifests.install_files import container
 from tests.unit.manifests.test_expressions import all_metrics, server_metrics
 
 PROJECT = Path(__file__).parents[1]
@@ -43,6 +44,8 @@ def present_lists() -> Lists:
         "metrics": metrics,
         "flags": {f"{flag} ${each.variable}" for each in options for flag in each.flags}
         | {f"{flag} ${each.variable}" for flag, each in switches},
+        # Some are no settings, such as that of the kind's group.
+        "variables of the pod": (each["name"] for each in container()["env"]),
         "commands": COMMANDS,
         "conditions": (*OWNED_CONDITIONS, *OCCASIONAL_CONDITIONS),
         "reasons of conditions": map(str, Reason),
