@@ -183,6 +183,12 @@ bundle-push *args:
 catalog folder:
     python -m lab.packaging.catalog --image "$BUNDLE_IMG" --folder "$1"
 
+# Put the OLM bundle into a checkout of OperatorHub's repository (IMG=IMAGE; FOLDER)
+[group('write')]
+[no-cd]
+operatorhub folder:
+    python -m lab.packaging.bundle operatorhub --image "$IMG" "$1"
+
 # Copy into the Helm chart what it has of manifests/
 [group('write')]
 chart:
