@@ -183,6 +183,12 @@ bundle-push *args:
 catalog folder:
     python -m lab.packaging.catalog --image "$BUNDLE_IMG" --folder "$1"
 
+# Put the OLM bundle into a checkout of OperatorHub's repository (IMG=IMAGE; FOLDER)
+[group('write')]
+[no-cd]
+operatorhub folder:
+    python -m lab.packaging.bundle operatorhub --image "$IMG" "$1"
+
 # Copy into the Helm chart what it has of manifests/
 [group('write')]
 chart:
@@ -263,6 +269,11 @@ bench-fills *args:
 [no-exit-message]
 sizing *args:
     @python -m benchmarks.sizing "$@"
+
+# Write down what CHANGELOG.md's newest release promises, to which the unit tests hold later ones
+[group('write')]
+freeze:
+    python -m tests.compatibility
 
 # Remake the lock files; --upgrade moves to the newest versions
 [group('write')]

@@ -10,7 +10,7 @@ from lab import pythons
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
-from lab.programs import helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
+from lab.programs import crdify, helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
 from lab.pythons import Python
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
@@ -110,7 +110,7 @@ def _unit(name: str, since: Run = Run.ALL, python: Python | None = None) -> Tier
         name,
         folders=("tests/unit",),
         since=since,
-        needs={**_KUBECTL, "opm and operator-verify": olm.validators, **prepared},
+        needs={**_KUBECTL, "opm and operator-verify": olm.validators, "crdify": crdify.build, **prepared},
         python=python,
         lacking=python.lacking if python else None,
         workers=2,

@@ -299,6 +299,23 @@ def write(files: Mapping[str, str], root: Path) -> None:
         path.write_text(of_group(text))
 
 
+def write_for_operatorhub(files: Mapping[str, str], folder: Path, version: str = __version__) -> None:
+    """Put a bundle into a checkout of OperatorHub's repository, as it has operators and their releases.
+
+    A ci.yaml that is there stays: the repository takes changes of it alone
+    (https://operator-framework.github.io/community-operators/operator-version-update/).
+    """
+    package = folder / "operators" / PACKAGE
+    for name, text in files.items():
+        if name != DOCKERFILE:
+            path = package / version / name.removeprefix("bundle/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(of_group(text))
+    if not (package / "ci.yaml").exists():
+        # Releases follow each other by their versions: none names the one that it replaces.
+        (package / "ci.yaml").write_text("---\nupdateGraph: semver-mode\n")
+
+
 def build(builder: Builder, image: str, root: Path = MANIFESTS.parent, *, more: Sequence[str] = ()) -> None:
     """Build the bundle's image of what lies in bundle/ now.
 
@@ -323,18 +340,23 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     written = commands.add_parser("write", help="make bundle/ anew")
     written.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
+    hub = commands.add_parser("operatorhub", help="put the bundle into a checkout of OperatorHub's repository")
+    hub.add_argument("folder", type=Path)
+    hub.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
     for name, what in (("build", "build the bundle's image"), ("push", "send it to its registry")):
         command = commands.add_parser(
             name, help=what, allow_abbrev=False, epilog="Further options go to the builder, each in one word."
         )
         command.add_argument("--image", help=f"its name (default, also where it is empty: {BUNDLE_IMAGE})")
     options, more = parser.parse_known_args(arguments)
-    if more and options.command == "write":
+    if more and options.command in ("write", "operatorhub"):
         parser.error(f"unknown: {' '.join(more)}")
     try:
         match options.command:
             case "write":
                 write(bundle(read_sources(), image=options.image or IMAGE), MANIFESTS.parent)
+            case "operatorhub":
+                write_for_operatorhub(bundle(read_sources(), image=options.image or IMAGE), options.folder)
             case "build":
                 builder = builders.find()
                 build(builder, options.image or BUNDLE_IMAGE, more=more)

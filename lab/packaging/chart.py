@@ -1,4 +1,4 @@
-"""Copies of manifests/ in the Helm chart, as a chart is packed from its own folder alone.
+"""Copies of manifests/ in the Helm chart, as a chart is packed from its own folder alone, and what catalogs show of it.
 
 ``python -m lab.packaging.chart`` makes them anew. The templates are the chart's own; a test compares what they make
 with what kustomize makes.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import yaml
+
+from lab.packaging import artifact_hub
+from lab.packaging.bundle import read_sources
 from lab.packaging.manifests import MANIFESTS, of_group
 from memcached_operator.api import names
 
@@ -28,12 +32,33 @@ COPIES = {
 }
 """Where a copy lies in the chart, and where it comes from in manifests/."""
 
+_MADE = "# Made by `./dev chart` from here on.\n"
+
+
+def described(chart_yaml: str) -> str:
+    """Chart.yaml with what catalogs show of it, as the other files have it now."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    made = artifact_hub.metadata(read_sources(), values, (MANIFESTS.parent / "CHANGELOG.md").read_text())
+    text = yaml.dump(made, Dumper=_Blocks, sort_keys=False, width=1000, allow_unicode=True)
+    return f"{chart_yaml.partition(_MADE)[0]}{_MADE}{of_group(text)}"
+
+
+class _Blocks(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+
+_Blocks.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
 
 def write(chart: Path = CHART, manifests: Path = MANIFESTS) -> None:
     """Copy every file anew."""
     for copy, source in COPIES.items():
         (chart / copy).parent.mkdir(exist_ok=True)
         (chart / copy).write_text(of_group((manifests / source).read_text()))
+    (chart / "Chart.yaml").write_text(described((chart / "Chart.yaml").read_text()))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """Files that a user applies, made by kustomize from the folders of manifests/.
 
-``python -m lab.packaging.manifests write`` makes manifests/install/ anew; ``print cluster --image IMG`` prints one of
-the files with another image in it, to be piped into kubectl.
+``python -m lab.packaging.manifests write`` makes manifests/install/ anew, and the links of alerts. ``print cluster
+--image IMG`` prints one of the files with another image in it, to be piped into kubectl.
 """
 
 import argparse
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lab import ROOT
 from lab.cache import BuildError
@@ -18,6 +21,9 @@ from memcached_operator.api import names
 
 MANIFESTS = ROOT / "manifests"
 INSTALL = MANIFESTS / "install"
+RULES = MANIFESTS / "components" / "prometheus" / "prometheusrule.yaml"
+PROJECT: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+"""What pyproject.toml says of the project."""
 IMAGE = f"localhost/memcached-operator:{__version__}"
 """The operator's image as the install files name it, and as `./dev image` tags it."""
 
@@ -71,6 +77,11 @@ def of_group(text: str) -> str:
     return text.replace(names.DEFAULT_GROUP, names.GROUP)
 
 
+def with_runbooks(rules: str) -> str:
+    """The alerts with links to where the project's documentation is."""
+    return re.sub(r"(?<=runbook_url: )\S+(?=/runbooks\.html#)", PROJECT["urls"]["Documentation"], rules)
+
+
 def with_image(text: str, image: str) -> str:
     """An install file with another image of the operator.
 
@@ -103,6 +114,7 @@ def main(arguments: Sequence[str]) -> int:
     except (ManifestError, BuildError) as error:
         print(f"manifests: {error}", file=sys.stderr)
         return 1
+    RULES.write_text(with_runbooks(RULES.read_text()))
     INSTALL.mkdir(exist_ok=True)
     for name, text in made.items():
         (INSTALL / f"{name}.yaml").write_text(text)

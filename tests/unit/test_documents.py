@@ -14,7 +14,12 @@ import pytest
 
 from kube_simulator import faults
 from kube_simulator.schema import kubernetes
+from lab.programs.go import MODULES, required_version
+from lab.programs.helm import MAJORS
+from lab.programs.kubernetes_releases import RELEASES
+from memcached_operator import __version__
 from memcached_operator.api.status import Reason
+from memcached_operator.settings_schema import SCHEMA
 from tests.pages import EXAMPLES, RUN
 from tests.shell_blocks import steps
 
@@ -155,3 +160,20 @@ def test_the_table_of_releases_has_the_features_that_tests_need_a_release_for() 
     marks = re.compile(r"mark\.since\(\s*\"([\d.]+)\",\s*\"([^\"]+)\"")
     needed = {found for path in PROJECT.glob("tests/integration/*.py") for found in marks.findall(path.read_text())}
     assert set(rows) == needed
+
+
+def test_the_table_of_tested_versions_has_those_that_the_tests_build() -> None:
+    def version(folder: str, module: str) -> str:
+        return required_version((MODULES / folder / "go.mod").read_text(), module).removeprefix("v")
+
+    folders = ("kubernetes", *(f"kubernetes_releases/{release}" for release in RELEASES))
+    kubernetes_versions = [version(folder, "k8s.io/kubernetes") for folder in folders]
+    image = re.search(r":([\d.]+)", SCHEMA.load({}, {}).memcached_image)
+    assert image is not None
+    (row,) = re.findall(rf"^\| {__version__}\b.*", section("docs/support.md", "Tested versions"), re.MULTILINE)
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:] == [
+        ", ".join(sorted(kubernetes_versions)),
+        image[1],
+        ", ".join(version(f"helm{major}", f"helm.sh/helm/v{major}") for major in MAJORS),
+        version("olm", "github.com/operator-framework/operator-lifecycle-manager"),
+    ]

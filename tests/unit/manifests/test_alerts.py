@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from lab.packaging.manifests import PROJECT
 from tests.unit.manifests.monitoring_files import RULE_FILE, alerts
 from tests.unit.manifests.promtool import promtool
 
@@ -56,7 +57,7 @@ def test_an_alert_says_how_bad_it_is_what_is_wrong_and_where_to_read_on(alert: s
     assert rule["labels"]["severity"] in SEVERITIES
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-    assert page == "https://example.com/memcached-operator/runbooks.html"
+    assert page == f"{PROJECT['urls']['Documentation']}/runbooks.html", "run ./dev manifests"
     assert anchor == alert.lower()
 
 
@@ -73,4 +74,4 @@ def test_the_command_that_sets_the_address_of_the_runbooks_finds_it_in_each_aler
     command = re.search(r"sed -i 's\|(.+)\|(.+)\|'", text)
     assert command is not None
     changed = re.sub(command[1], command[2], text)
-    assert changed.count(f"runbook_url: {command[2]}/runbooks.html#memcached") == len(alerts())
+    assert changed.count(f"{command[2]}.html#memcached") == len(alerts())

@@ -57,10 +57,18 @@ def mistyped(value: Any, path: str = "") -> Iterator[str]:
 
 
 def test_grafana_s_types_know_each_field_and_have_each_value() -> None:
-    document = dashboard()
+    document = {name: value for name, value in dashboard().items() if not name.startswith("__")}
     found = read(document)
     assert list(lost(document, json.loads(JSONEncoder().encode(found)))) == []
     assert list(mistyped(found)) == []
+
+
+def test_it_is_as_grafana_exports_it_for_others_and_names_what_it_requires() -> None:
+    # grafana.com takes no other. Nothing is asked for at the import: a variable chooses the data source.
+    assert dashboard()["__inputs"] == []
+    required = {(each["type"], each["id"]) for each in dashboard()["__requires"]}
+    kinds = {("panel", panel["type"]) for panel in panels() if panel["type"] != "row"}
+    assert required == kinds | {("grafana", "grafana"), ("datasource", "prometheus")}
 
 
 def test_each_panel_says_what_it_shows_and_asks_the_chosen_data_source() -> None:

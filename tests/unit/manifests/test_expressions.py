@@ -67,7 +67,8 @@ async def all_metrics(directory: Path) -> Metrics:
 
 def server_metrics() -> Metrics:
     """All that a server's answer makes."""
-    stats = {name.encode(): b"1" for name in (*FIGURES, *EXTSTORE)} | {b"version": b"1.6.45"}
+    by_class = ("items:1:evicted", "items:1:outofmemory")
+    stats = {name.encode(): b"1" for name in (*FIGURES, *EXTSTORE, *by_class)} | {b"version": b"1.6.45"}
     server = QueriedServer(0, True, answer=StatsAnswer.of(stats), shown=Shown(Certificate("", 0.0, 1.0), 0.0))
     pod = live_pod()
     pod["status"]["podIP"] = "10.0.0.1"

@@ -17,7 +17,7 @@ import yaml
 
 from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
-from lab.packaging.bundle import DOCKERFILE, PACKAGE, TARGET_NAMESPACES, bundle, read_sources
+from lab.packaging.bundle import DOCKERFILE, PACKAGE, TARGET_NAMESPACES, bundle, main, read_sources
 from lab.packaging.manifests import IMAGE
 from memcached_operator import __version__, settings_schema
 
@@ -150,3 +150,23 @@ def test_another_image_takes_the_place_of_the_operator_s_everywhere() -> None:
     csv = yaml.safe_load(files[f"bundle/manifests/{PACKAGE}.clusterserviceversion.yaml"])
     assert container(csv)["image"] == csv["metadata"]["annotations"]["containerImage"] == other
     assert {"name": PACKAGE, "image": other} in csv["spec"]["relatedImages"]
+
+
+def test_operatorhub_gets_a_folder_of_the_release_and_keeps_its_own_settings(tmp_path: Path) -> None:
+    image = "registry.example.com/caches/operator@sha256:" + 64 * "a"
+    package = tmp_path / "operators" / PACKAGE
+    assert main(["operatorhub", "--image", image, str(tmp_path)]) == 0
+    release = package / __version__
+    made = {str(Path("bundle") / each.relative_to(release)) for each in release.rglob("*") if each.is_file()}
+    assert made == COMMITTED.keys() - {DOCKERFILE}
+    csv = yaml.safe_load((release / "manifests" / f"{PACKAGE}.clusterserviceversion.yaml").read_text())
+    assert csv["metadata"]["annotations"]["containerImage"] == image
+    # What its page of an operator shows, and its pipeline asks for.
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", csv["metadata"]["annotations"]["createdAt"])
+    [icon] = csv["spec"]["icon"]
+    assert icon["mediatype"] == "image/svg+xml"
+    assert icon["base64data"]
+    assert yaml.safe_load((package / "ci.yaml").read_text()) == {"updateGraph": "semver-mode"}
+    (package / "ci.yaml").write_text("reviewers: [somebody]\n")
+    assert main(["operatorhub", str(tmp_path)]) == 0
+    assert (package / "ci.yaml").read_text() == "reviewers: [somebody]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.packaging.chart import CHART, COPIES
+from lab.packaging import artifact_hub
+from lab.packaging.chart import CHART, COPIES, described
 from lab.packaging.manifests import MANIFESTS
 from memcached_operator import __version__, settings_schema
 
@@ -28,6 +30,72 @@ HANDED_ON = {
 def test_chart_and_operator_are_released_together() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def annotation(name: str) -> Any:
+    """An annotation of Artifact Hub's as it reads it."""
+    return yaml.safe_load(yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"][f"artifacthub.io/{name}"])
+
+
+def test_what_catalogs_show_of_the_chart_is_made_of_the_other_files() -> None:
+    text = (CHART / "Chart.yaml").read_text()
+    assert described(text) == text, "run ./dev chart"
+
+
+def test_catalogs_show_the_kind_its_examples_the_images_and_the_licence() -> None:
+    crd = yaml.safe_load((CHART / "files" / "crd.yaml").read_text())
+    [kind] = annotation("crds")
+    assert (kind["name"], kind["kind"]) == (crd["metadata"]["name"], crd["spec"]["names"]["kind"])
+    assert kind["version"] in {each["name"] for each in crd["spec"]["versions"]}
+    assert {each["kind"] for each in annotation("crdsExamples")} == {kind["kind"]}
+    install = (MANIFESTS / "install" / "cluster.yaml").read_text()
+    assert all(each["image"] in install for each in annotation("images"))
+    assert annotation("images")[0]["platforms"] == ["linux/amd64", "linux/arm64"]
+    assert (MANIFESTS.parent / "LICENSE").read_text().split()[:4] == ["Apache", "License", "Version", "2.0,"]
+    assert annotation("license") == "Apache-2.0"
+    # A key is named once there is one; docs/releasing.md tells of it.
+    assert "artifacthub.io/signKey" not in yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"]
+
+
+def test_the_icon_needs_no_server() -> None:
+    mediatype, _, data = yaml.safe_load((CHART / "Chart.yaml").read_text())["icon"].partition(";base64,")
+    assert mediatype == "data:image/svg+xml"
+    assert base64.b64decode(data) == (MANIFESTS / "olm" / "icon.svg").read_bytes()
+
+
+def test_the_changes_of_a_release_are_those_of_its_part_of_the_changelog() -> None:
+    changelog = """# Changelog
+
+## Unreleased
+
+### Added
+
+- Not yet.
+
+## 0.2.0 - 2026-12-01
+
+### Added
+
+- `spec.size`: the number
+  of servers ([page](docs/a.md)). More of it.
+
+### Fixed
+
+- A fault.
+- Another.
+
+## 0.1.0 - 2026-11-01
+
+### Added
+
+- All.
+"""
+    assert [*artifact_hub.changes(changelog, "0.2.0")] == [
+        {"kind": "added", "description": "`spec.size`: the number of servers (page)."},
+        {"kind": "fixed", "description": "A fault."},
+        {"kind": "fixed", "description": "Another."},
+    ]
+    assert [*artifact_hub.changes(changelog, "0.3.0")] == []
 
 
 @pytest.mark.parametrize("copy", COPIES)
