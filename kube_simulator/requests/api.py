@@ -258,7 +258,7 @@ class Api:
         if resource.custom:
             causes += structural.validate(resource.schema, new)
             causes += scale.problems(resource, new, target.subresource)
-            causes += validation_rules.rule_problems(resource.schema, new, old, causes)
+            causes = causes or validation_rules.rule_problems(resource.schema, new, old)
         causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)

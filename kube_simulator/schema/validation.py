@@ -2,7 +2,7 @@
 
 Differs from Kubernetes: what was wrong before an update is wrong after it too (no ratcheting); apiVersion, kind and
 metadata of embedded objects are not looked at; of alternatives that all fail none is told; the formats below are
-checked, and by stricter rules than there, and all others fit everything.
+checked, and by stricter rules than there, and all others fit everything. Patterns are Python's, of ASCII.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import causes, patterns
+from kube_simulator.schema import causes
 from kube_simulator.schema.causes import invalid, join
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json, same
@@ -51,6 +52,12 @@ def validate(node: Node, value: object, path: str = "") -> list[Cause]:
     return list(_problems(node, value, path))
 
 
+@lru_cache(maxsize=4096)
+def compiled_pattern(text: str) -> re.Pattern[str]:
+    """A pattern, ready to be searched for; `$` at its end is the end of the text, as in Go. Raises re.error."""
+    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", text), re.ASCII)
+
+
 def _problems(node: Node, value: Any, path: str) -> Iterator[Cause]:
     types = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
     kind = _TYPES[type(value)]
@@ -80,7 +87,7 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
         yield causes.too_long(path, raw["maxLength"])
     elif len(value) < raw.get("minLength", 0):
         yield invalid(path, value, f"{path} in body should be at least {raw['minLength']} chars long")
-    elif (pattern := raw.get("pattern")) and not patterns.compiled(pattern).search(value):
+    elif (pattern := raw.get("pattern")) and not compiled_pattern(pattern).search(value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
     if not node.int_or_string and not _has_format(node.format, value):
         yield causes.type_invalid(path, value, f'{path} in body must be of type {node.format}: "{value}"')
