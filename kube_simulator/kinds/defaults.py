@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kube_simulator.kinds.quantities import in_thousandths
+from kube_simulator.kinds.quantities import canonical
 from kube_simulator.values import Json, mapped, shared
 
 
@@ -96,8 +96,8 @@ def defaulted_spec(spec: Json) -> Json:
 def _container(container: Json) -> Json:
     new = filled(container, {"imagePullPolicy": _pull_policy(container.get("image") or ""), **_CONTAINER})
     resources = dict(new["resources"])
-    for key in resources.keys() & {"limits", "requests"}:  # amounts are rounded up to whole thousandths
-        resources[key] = {name: in_thousandths(each) for name, each in resources[key].items()}
+    for key in resources.keys() & {"limits", "requests"}:  # amounts are in whole thousandths
+        resources[key] = {name: canonical(each) for name, each in resources[key].items()}
     return new if resources == new["resources"] else {**new, "resources": resources}
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import CORE_V1, compact_object
+from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.kinds.kind_strategy import Strategy, plain
 from kube_simulator.names import qualified_name
 from kube_simulator.schema.causes import invalid, required, unlike
@@ -41,7 +41,8 @@ def micro_time(text: str) -> str:
 def to_core(event: Json) -> Json:
     """Convert from events.k8s.io/v1 to core/v1."""
     renamed = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
-    return {**compact_object(renamed, f"{CORE_V1}Event"), "apiVersion": "v1"}
+    old: Json = {"source": {}, "firstTimestamp": None, "lastTimestamp": None}
+    return {**old, **compact_object(renamed), "apiVersion": "v1"}
 
 
 def from_core(event: Json) -> Json:
@@ -58,13 +59,13 @@ def _time(text: str, form: str) -> str:
 
 
 def _default(new: Json) -> Json:
-    given = compact_object(new, "k8s.io/api/events/v1.Event")
-    for key in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
-        given[key] = _time(given[key], "%Y-%m-%dT%H:%M:%SZ") if given[key] else None
-    given["eventTime"] = micro_time(given["eventTime"]) if given["eventTime"] else None
-    if "series" in given:
-        observed = given["series"]["lastObservedTime"]
-        given["series"] = {**given["series"], "lastObservedTime": micro_time(observed) if observed else None}
+    given = {"eventTime": None, "regarding": {}, **compact_object(new)}
+    for key in given.keys() & {"deprecatedFirstTimestamp", "deprecatedLastTimestamp"}:
+        given[key] = _time(given[key], "%Y-%m-%dT%H:%M:%SZ")
+    if given["eventTime"]:
+        given["eventTime"] = micro_time(given["eventTime"])
+    if observed := (given.get("series") or {}).get("lastObservedTime"):
+        given["series"] = {**given["series"], "lastObservedTime": micro_time(observed)}
     return given
 
 

@@ -14,7 +14,7 @@ _POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P
 _DECIMAL = {suffix: Decimal(10) ** power for suffix, power in _POWERS.items()}
 _EXPONENT = {f"e{power}" if power else "": Decimal(10) ** power for power in _POWERS.values()}
 _SHAPE = re.compile(r"([+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*)(?:([KMGTPE]i|[numkMGTPE]|)|[eE]([+-]?[0-9]+))")
-# Quantities are kept to the billionth, rounded up.
+# Quantities are kept to the billionth, rounded up, and what containers ask for to the thousandth.
 _SMALLEST = Decimal("1e-9")
 _THOUSANDTH = Decimal("1e-3")
 # Of those in powers of two; decimal ones may be larger.
@@ -27,10 +27,12 @@ def amount(text: object) -> Decimal | None:
 
 
 def canonical(text: object) -> object:
-    """The quantity as Kubernetes writes it: `0.5` is `500m`, `1024Mi` is `1Gi`; what is no quantity stays."""
+    """What a container asks for as Kubernetes writes it: `0.5` is `500m`, `1024Mi` is `1Gi`; other texts stay."""
     if (found := _read(text)) is None:
         return text
     value, units = found
+    if value % 1:
+        value = value.quantize(_THOUSANDTH, ROUND_CEILING)
     if value == 0:
         return "0"
     # Fractions of a byte cannot be said in powers of two, and nor can what is below 1024 of anything.
@@ -40,14 +42,6 @@ def canonical(text: object) -> object:
         return format(value.normalize(), "f")
     suffix = max(whole, key=lambda each: units[each])
     return f"{int(value / units[suffix])}{suffix}"
-
-
-def in_thousandths(text: object) -> object:
-    """The quantity rounded up to the thousandth, as it is kept of what containers ask for."""
-    value = amount(text)
-    if value is None or value == (rounded := value.quantize(_THOUSANDTH, ROUND_CEILING)):
-        return text
-    return canonical(f"{rounded:f}")
 
 
 def _read(text: object) -> tuple[Decimal, dict[str, Decimal]] | None:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.compaction import compact
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.schema.causes import invalid, required
 from kube_simulator.values import Json
@@ -44,11 +44,11 @@ def _default(new: Json) -> Json:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-    return {**new, "spec": spec, "status": compact(new.get("status"), f"{CORE_V1}ServiceStatus")}
+    return {**new, "spec": spec, "status": compact(new.get("status"))}
 
 
 def _typed(new: Json) -> Json:
-    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(new.get("spec"), f"{CORE_V1}ServiceSpec")}
+    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(new.get("spec"))}
 
 
 def _complete(new: Json, _old: Json | None) -> Json:

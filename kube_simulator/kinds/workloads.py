@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from kube_simulator.errors import ApiError, Cause, not_implemented
-from kube_simulator.kinds.compaction import APPS_V1, CORE_V1, compact
+from kube_simulator.kinds.compaction import compact
 from kube_simulator.kinds.defaults import Within, defaulted_spec, defaulted_template, filled
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.metadata import label_problems
@@ -28,6 +28,7 @@ _COUNTS: Final = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progre
 _DEPLOYMENT: Final = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
 _RETAINED: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 _STATEFUL_SET: Final = {
+    "serviceName": "",
     "podManagementPolicy": "OrderedReady",
     "replicas": 1,
     "revisionHistoryLimit": 10,
@@ -40,20 +41,20 @@ _MUTABLE: Final = (
 
 
 def _default(new: Json) -> Json:
-    type = f"{APPS_V1}{new['kind']}"
-    given = compact(new.get("spec"), f"{type}Spec")
-    spec = {**given, "template": defaulted_template(given["template"])}
+    given = compact(new.get("spec"))
+    spec = {**given, "template": defaulted_template(given.get("template") or {})}
     if new["kind"] == "Deployment":
-        strategy = filled(spec["strategy"], {"type": _ROLLING})
+        sent = given.get("strategy") or {}
+        strategy = filled(sent, {"type": _ROLLING})
         if strategy["type"] == _ROLLING:
             strategy = filled({"rollingUpdate": {}, **strategy}, {"rollingUpdate": Within(_QUARTERS)})
-        spec = {**_DEPLOYMENT, **spec, "strategy": shared(strategy, given["strategy"])}
+        spec = {**_DEPLOYMENT, **spec, "strategy": shared(strategy, sent)}
     elif new["kind"] == "StatefulSet":
-        spec = {**_STATEFUL_SET, **spec, "updateStrategy": _updates(given["updateStrategy"])}
+        spec = {**_STATEFUL_SET, **spec, "updateStrategy": _updates(given.get("updateStrategy") or {})}
         spec = filled(spec, {"persistentVolumeClaimRetentionPolicy": Within(_RETAINED)})
     else:
         spec = {"replicas": 1, **spec}
-    return {**new, "spec": shared(spec, given), "status": compact(new.get("status"), f"{type}Status")}
+    return {**new, "spec": shared(spec, given), "status": compact(new.get("status"))}
 
 
 def _updates(strategy: Json) -> Json:
@@ -110,14 +111,16 @@ def _selection_problems(spec: Json) -> list[Cause]:
 
 DEPLOYMENT: Final[Strategy] = with_subresource(_default, _validate, first_status={}, kept_on_status=("labels",))
 REPLICA_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={"replicas": 0})
-STATEFUL_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={})
+STATEFUL_SET: Final[Strategy] = with_subresource(
+    _default, _validate, first_status={"replicas": 0, "availableReplicas": 0}
+)
 
 
 def _default_pod(new: Json) -> Json:
-    given = compact(new.get("spec"), f"{CORE_V1}PodSpec")
+    given = compact(new.get("spec"))
     spec = {"enableServiceLinks": True, **defaulted_spec(given)}
     spec |= {key: mapped(_requesting, spec[key]) for key in ("initContainers", "containers") if spec.get(key)}
-    status = compact(new.get("status"), f"{CORE_V1}PodStatus")
+    status = compact(new.get("status"))
     return {**new, "spec": shared(spec, given), **({"status": status} if status else {})}
 
 
