@@ -257,7 +257,6 @@ class Api:
         causes = metadata.metadata_problems(resource, new, old)
         if resource.custom:
             causes += structural.validate(resource.schema, new)
-            causes += scale.problems(resource, new, target.subresource)
             causes = causes or validation_rules.rule_problems(resource.schema, new, old)
         causes += strategy_of(resource).validate(new, old)
         if causes:

@@ -8,12 +8,10 @@ checked, and by stricter rules than there, and all others fit everything. Patter
 from __future__ import annotations
 
 import base64
-import ipaddress
 import math
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,18 +24,10 @@ from kube_simulator.values import Json, same
 _TYPES: Final[dict[type, str]] = {
     bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object", type(None): "null"
 }  # fmt: skip
-_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.]\d+)?([Zz]|[+-]\d\d:\d\d)")
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
     "byte": lambda value: base64.b64decode(value, validate=True),
-    "cidr": lambda value: "/" in value and ipaddress.ip_interface(value),
-    "date": date.fromisoformat,
     "datetime": lambda value: _TIME.fullmatch(value) is not None and datetime.fromisoformat(value.upper()),
-    "duration": lambda value: _DURATION.fullmatch(value) is not None,
-    "ipv4": ipaddress.IPv4Address,
-    "ipv6": ipaddress.IPv6Address,
-    "uri": lambda value: re.fullmatch(r"/.*|[A-Za-z][A-Za-z0-9+.-]*:\S+", value) is not None,
-    "uuid": uuid.UUID,
 }
 
 
