@@ -8,7 +8,6 @@ authority is refused in the handshake and not with 401.
 from __future__ import annotations
 
 import secrets
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,7 +40,6 @@ class _Issued:
     uid: str
     audiences: tuple[str, ...]
     expires: datetime
-    id: str
 
 
 class Tokens:
@@ -78,7 +76,7 @@ class Tokens:
             raise not_implemented("a token that is bound to a Pod, a Secret or a Node")
         audiences, now, uid = spec.get("audiences") or [AUDIENCE], self._now(), account["metadata"]["uid"]
         token, expires = secrets.token_urlsafe(32), now + timedelta(seconds=lifetime_s)
-        self._issued[token] = _Issued(namespace, name, uid, tuple(audiences), expires, str(uuid.uuid4()))
+        self._issued[token] = _Issued(namespace, name, uid, tuple(audiences), expires)
         return {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
@@ -109,7 +107,7 @@ class Tokens:
         ):
             if wrong:
                 raise InvalidToken(f"[invalid bearer token, {why}]")
-        return users.account(found.namespace, found.name, found.uid, f"JTI={found.id}"), shared
+        return users.account(found.namespace, found.name, found.uid), shared
 
     def authenticate(self, certificate: bytes | None, authorization: str | None) -> User:
         """The user behind a request; anonymous if it shows no credential.

@@ -23,8 +23,6 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 _HEALTH = re.compile("/(healthz|livez|readyz)(/ping)?")
 # What Kubernetes serves besides, and a client may look for.
 _KNOWN = ("/metrics", "/openapi/v2", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
-_VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
-_STABILITY = {"alpha": 1, "beta": 2, None: 3}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -143,12 +141,7 @@ def _entry(resource: Resource, subresource: str) -> Json:
 
 def _group(name: str, versions: Iterable[str]) -> Json:
     """`metav1.APIGroup` without kind and apiVersion."""
-    ranked = sorted(versions, key=_rank, reverse=True)
+    # Stable versions before others, newer before older ones.
+    ranked = sorted(versions, key=lambda each: ("alpha" not in each, "beta" not in each, each), reverse=True)
     listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in ranked]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
-
-
-def _rank(version: str) -> tuple[int, int, int]:
-    """Stable versions before beta and alpha ones, newer before older ones."""
-    found = _VERSION.match(version)
-    return (0, 0, 0) if found is None else (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))

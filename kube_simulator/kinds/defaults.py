@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kube_simulator.kinds.quantities import canonical
 from kube_simulator.values import Json, mapped, shared
 
 
@@ -94,11 +93,7 @@ def defaulted_spec(spec: Json) -> Json:
 
 
 def _container(container: Json) -> Json:
-    new = filled(container, {"imagePullPolicy": _pull_policy(container.get("image") or ""), **_CONTAINER})
-    resources = dict(new["resources"])
-    for key in resources.keys() & {"limits", "requests"}:  # amounts are in whole thousandths
-        resources[key] = {name: canonical(each) for name, each in resources[key].items()}
-    return new if resources == new["resources"] else {**new, "resources": resources}
+    return filled(container, {"imagePullPolicy": _pull_policy(container.get("image") or ""), **_CONTAINER})
 
 
 def _pull_policy(image: str) -> str:

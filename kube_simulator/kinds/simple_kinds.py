@@ -124,19 +124,9 @@ BINDING: Final[Strategy] = plain(_default_binding)
 """Of RoleBindings and of ClusterRoleBindings."""
 
 
-def _update_definition(new: Json, old: Json, subresource: str) -> Json:
-    updated = _DEFINITION.prepare_update(new, old, subresource)
-    status = updated.get("status") or {}
-    stored = status.get("storedVersions") or []
-    storing = [each["name"] for each in updated["spec"].get("versions") or [] if each.get("storage")]
-    added = [name for name in storing if name not in stored and subresource != "status"]
-    return {**updated, "status": {**status, "storedVersions": [*stored, *added]}} if added else updated
-
-
-_DEFINITION: Final = with_subresource(
+DEFINITION: Final = with_subresource(
     custom.defaulted,
     custom.problems_of,
     first_status={"conditions": None, "acceptedNames": {"plural": "", "kind": ""}},  # before anybody has looked at them
     kept_on_status=("labels", "annotations", "finalizers", "ownerReferences"),
 )
-DEFINITION: Final = replace(_DEFINITION, prepare_update=_update_definition)
