@@ -64,7 +64,6 @@ _VOLUME: Final = {
             ),
         }
     ),
-    "hostPath": Within({"type": ""}),
 }
 _SPEC: Final = {
     "restartPolicy": "Always",

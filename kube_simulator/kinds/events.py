@@ -1,6 +1,6 @@
 """Events, which core/v1 and events.k8s.io/v1 show in two forms of one object. Stored is that of events.k8s.io/v1.
 
-Differs from Kubernetes: both are held to the looser rules, those of core/v1, and a change to none.
+Differs from Kubernetes: the shape alone is checked.
 """
 
 from __future__ import annotations
@@ -8,17 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.kinds.kind_strategy import Strategy, plain
-from kube_simulator.names import qualified_name
-from kube_simulator.schema.causes import invalid, required, unlike
 from kube_simulator.values import Json
-
-# k8s.io/kubernetes/pkg/apis/core/validation/events.go.
-_LIMITS: Final = {"note": 1024, "reportingInstance": 128, "action": 128, "reason": 128}
-_REQUIRED: Final = ("reportingController", "reportingInstance", "action", "reason")
-_CLUSTER_NAMESPACES: Final = ("default", "kube-system")
 
 # Fields of events.k8s.io/v1, and what core/v1 calls them.
 _CORE_NAMES: Final = {
@@ -69,21 +61,4 @@ def _default(new: Json) -> Json:
     return given
 
 
-def _problems(new: Json, old: Json | None) -> list[Cause]:
-    """List what is wrong with a new event; one without eventTime is of the old kind, which has few rules."""
-    if old is not None:
-        return []
-    namespace, subject = new["metadata"].get("namespace") or "", new["regarding"].get("namespace") or ""
-    misplaced = [invalid("involvedObject.namespace", subject, "does not match event.namespace")]
-    if not new["eventTime"]:
-        return [] if subject == namespace or (not subject and namespace == "default") else misplaced
-    found = [] if subject or namespace in _CLUSTER_NAMESPACES else misplaced
-    found += [required(key) for key in _REQUIRED if not new.get(key)]
-    controller = new.get("reportingController") or ""
-    found += unlike("reportingController", controller, qualified_name(controller))
-    long = [(key, limit) for key, limit in _LIMITS.items() if len(new.get(key) or "") > limit]
-    names = {"note": "message"}
-    return found + [invalid(names.get(key, key), "", f"can have at most {limit} characters") for key, limit in long]
-
-
-STRATEGY: Final[Strategy] = plain(_default, _problems)
+STRATEGY: Final[Strategy] = plain(_default)

@@ -29,8 +29,6 @@ _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 def _default(new: Json) -> Json:
     spec = _typed(new)
-    if spec["sessionAffinity"] == "ClientIP":
-        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
     if spec.get("ports"):
         spec["ports"] = [
             {"protocol": "TCP", **each, "targetPort": each.get("targetPort") or each.get("port", 0)}
@@ -40,8 +38,6 @@ def _default(new: Json) -> Json:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] in _OPEN_TYPES:
         spec.setdefault("externalTrafficPolicy", "Cluster")
-    if spec["type"] == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
     return {**new, "spec": spec, "status": compact(new.get("status"))}
 
 
@@ -71,8 +67,6 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
     spec, before = _typed(new), old["spec"]
     if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
         spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
-    if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
-        spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
     return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
 
 

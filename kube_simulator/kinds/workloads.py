@@ -1,14 +1,13 @@
 """Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules.
 
-Differs from Kubernetes: of workloads the shape, counts, shares, labels and the selector are checked, and what may not
-change; of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may
-be written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
+Differs from Kubernetes: of workloads the shape, counts, labels and the selector are checked, and what may not change;
+of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may be
+written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
 claims is not looked at. A pod has no priority, no quality of service, no tolerations and no volume with a token.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
@@ -22,7 +21,6 @@ from kube_simulator.store.selection import from_label_selector
 from kube_simulator.values import Json, completed, mapped, shared
 
 _ROLLING: Final = "RollingUpdate"
-_PERCENT: Final = "[0-9]+%"
 _QUARTERS: Final = {"maxUnavailable": "25%", "maxSurge": "25%"}
 _COUNTS: Final = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
 _DEPLOYMENT: Final = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
@@ -64,9 +62,7 @@ def _updates(strategy: Json) -> Json:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] != _ROLLING or rolling is None:
         return strategy
-    # Of an alpha feature, which is off.
-    known = {key: value for key, value in rolling.items() if key != "maxUnavailable"}
-    return shared({**strategy, "rollingUpdate": shared({"partition": 0, **known}, rolling)}, strategy)
+    return shared({**strategy, "rollingUpdate": filled(rolling, {"partition": 0})}, strategy)
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
@@ -81,11 +77,7 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
         found += at_least_zero(f"spec.{key}", spec.get(key))
     template = spec["template"]
     found += label_problems(template["metadata"].get("labels") or {}, "spec.template.labels")
-    found += label_problems(template["spec"].get("nodeSelector") or {}, "spec.template.spec.nodeSelector")
     found += _selection_problems(spec)
-    for key, share in ((spec.get("strategy") or {}).get("rollingUpdate") or {}).items():
-        if isinstance(share, str) and not re.fullmatch(_PERCENT, share):
-            found.append(invalid(f"spec.strategy.rollingUpdate.{key}", share, f"must match {_PERCENT}"))
     if before is not None and spec.get("selector") != before.get("selector"):
         found.append(invalid("spec.selector", spec.get("selector"), IMMUTABLE))
     lasting = {**spec, **(before or {})}.keys() - {*_MUTABLE} if new["kind"] == "StatefulSet" else set()

@@ -157,15 +157,10 @@ class Api:
         named = replace(target, name=new["metadata"]["name"])
         new = self._finished(change, named, new, None)
         admission.admit_creation(self.store, named, new)
-        version = new["metadata"].get("resourceVersion") or ""
-        if not change.options.dry_run and version.isdecimal() and int(version) != 0:
+        if not change.options.dry_run and new["metadata"].get("resourceVersion") not in (None, "", "0"):
             raise internal("resourceVersion should not be set on objects to be created")
-        taken = self._live(named)
-        if taken is not None:
-            refused = already_exists(resource, named.name)
-            if "deletionTimestamp" in taken["metadata"]:
-                refused.message = f"object is being deleted: {refused.message}"
-            raise refused
+        if self._live(named) is not None:
+            raise already_exists(resource, named.name)
         if not change.options.dry_run:
             new = self.store.put(resource.collection, new)
         return Written(bodies.shown(resource, new), True, change.warnings)

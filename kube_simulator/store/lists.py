@@ -106,9 +106,7 @@ def _desired(query: Mapping[str, str], current: int) -> tuple[int | None, str, i
     check(
         {
             "resourceVersionMatch: it is forbidden without resourceVersion": bool(match and not text),
-            "resourceVersionMatch: it is forbidden when continue is provided": bool(match and token),
             "resourceVersionMatch: it must be Exact or NotOlderThan": match not in ("", "Exact", "NotOlderThan"),
-            "resourceVersionMatch: Exact is forbidden for resourceVersion 0": match == "Exact" and text == "0",
             "sendInitialEvents: it is forbidden for list": "sendInitialEvents" in query,
         }
     )
