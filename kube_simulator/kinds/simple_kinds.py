@@ -15,7 +15,6 @@ from typing import Final
 from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.kinds.compaction import compact, compact_object
 from kube_simulator.kinds.defaults import Within, filled
-from kube_simulator.kinds.events import micro_time
 from kube_simulator.kinds.kind_strategy import Strategy, plain, tidy, with_status, with_subresource
 from kube_simulator.schema import custom
 from kube_simulator.schema.causes import IMMUTABLE, forbidden, invalid
@@ -78,10 +77,7 @@ NAMESPACE: Final = replace(_NAMESPACE, prepare_update=_update_namespace, complet
 
 
 def _default_lease(new: Json) -> Json:
-    spec = compact(new.get("spec"))
-    # Of coordinated leader election, which is switched off unless an API server is told otherwise.
-    spec = {key: value for key, value in spec.items() if key not in ("strategy", "preferredHolder")}
-    return {**new, "spec": spec | {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}}
+    return {**new, "spec": compact(new.get("spec"))}
 
 
 LEASE: Final[Strategy] = plain(_default_lease)

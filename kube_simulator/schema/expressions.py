@@ -69,7 +69,7 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     plain = _TEXT.sub(lambda match: " " * len(match[0]), text)
     bound = set(_BINDING.findall(plain))
     used = frozenset(program.variables()) - bound
-    functions = frozenset(program.functions())
+    functions = frozenset(filter(str.isidentifier, program.functions()))  # others are operators
     for name in sorted(used - variables - _TYPES):
         raise CompileError(f"undeclared reference to '{name}'")
     for name in sorted(functions - _KNOWN):
@@ -80,10 +80,6 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
 _TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
 _BINDING: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*(\w+)\s*,")
 _TYPES: Final = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"})
-_OPERATORS: Final = frozenset(
-    {"!_", "-_", "@in", "@not_strictly_false", "_!=_", "_%_", "_&&_", "_*_", "_+_", "_-_", "_/_", "_<=_", "_<_"}
-    | {"_==_", "_>=_", "_>_", "_?_:_", "_[_]", "_||_"}
-)
 _BUILT_IN: Final = frozenset(
     {"bytes", "contains", "double", "duration", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek"}
     | {"getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"}
@@ -113,4 +109,4 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "isQuantity": lambda text: amount(text) is not None,
     "quantity": _quantity,
 }
-_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys()
+_KNOWN: Final = _BUILT_IN | _FUNCTIONS.keys()
