@@ -110,7 +110,7 @@ def _refusal(user: User, asked: Attributes) -> ApiError:
     """403 in the words of Kubernetes. The resource need not be one that is served: who may not know is not told."""
     if asked.path is not None:
         message = f'forbidden: User "{user.name}" cannot {asked.verb} path "{asked.path}"'
-        return ApiError(403, "Forbidden", message, bare=True)
+        return ApiError(403, "Forbidden", message)
     full_name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     named = f'{full_name} "{asked.name}"' if asked.name else full_name
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"

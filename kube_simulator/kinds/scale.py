@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kube_simulator.errors import bad_request, conflict, internal, invalid
+from kube_simulator.errors import bad_request, internal, invalid
 from kube_simulator.resources import Resource, ScalePaths
 from kube_simulator.schema import causes
 from kube_simulator.values import Json
@@ -43,22 +43,16 @@ def written(resource: Resource, old: Json, desired: Any) -> Json:
     """The object with as many replicas as a scale says, which may leave out 0.
 
     Raises:
-        ApiError: 400, this is no scale of that object; 409, it is of another that had the name; 422, not that many.
+        ApiError: 400, this is no scale; 422, not that many.
     """
-    name, uid = old["metadata"]["name"], old["metadata"]["uid"]
     if not isinstance(desired, dict) or desired.get("kind", "Scale") != "Scale":
         raise bad_request("the body cannot be handled as a Scale")
-    claimed = desired.get("metadata") or {}
-    if claimed.get("name", name) != name:
-        raise bad_request("the name of the object does not match the name on the URL")
-    if claimed.get("uid", uid) != uid:
-        raise conflict(resource, name, "Precondition failed: UID in precondition is another")
     replicas = (desired.get("spec") or {}).get("replicas") or 0
     if type(replicas) is not int or abs(replicas) > causes.MAX_INT32:
         raise bad_request("spec.replicas cannot be read as an int32")
     path = (resource.scale or _BUILT_IN).spec_replicas.lstrip(".")
     if replicas < 0:
-        raise invalid(resource, name, causes.at_least_zero(path, replicas))
+        raise invalid(resource, old["metadata"]["name"], causes.at_least_zero(path, replicas))
     return _with(old, path.split("."), replicas)
 
 

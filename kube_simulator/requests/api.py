@@ -35,8 +35,6 @@ from kube_simulator.values import Json, same
 
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
 _CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services"})
-# Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
-_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
 
@@ -134,10 +132,10 @@ class Api:
                 self.store.delete(resource.collection, target.namespace, target.name)
             elif outcome is not found:
                 outcome = self.store.put(resource.collection, outcome)
-        if outcome is None and resource.collection not in _SHOWN_WHEN_GONE:
+        if outcome is None:
             group = {"group": resource.group} if resource.group else {}
             return {"name": target.name, **group, "kind": resource.plural, "uid": found["metadata"]["uid"]}, True
-        return bodies.shown(resource, found if outcome is None else outcome), False
+        return bodies.shown(resource, outcome), False
 
     async def delete_collection(self, target: Target, selection: Selection, options: DeleteOptions) -> list[Json]:
         """Delete what is selected; the objects as they were."""
