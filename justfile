@@ -223,11 +223,10 @@ docs *args:
 docs-serve *args:
     NO_MKDOCS_2_WARNING=1 mkdocs serve --strict "$@"
 
-# Write down the schemas and the discovery that the simulator serves, as a real control plane and Kubernetes' types say
+# Write down the schemas and the discovery that the simulator serves, as a real control plane says
 [group('write')]
 simulator-schemas:
     python -m lab.simulator_data.schemas kube_simulator/schema/kubernetes.json.gz
-    python -m lab.simulator_data.go_types kube_simulator/schema/kubernetes.json.gz kube_simulator/kinds/go_types.json.gz
 
 # Draw the demo's live view for the README
 [group('write')]

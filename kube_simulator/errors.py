@@ -33,17 +33,13 @@ class ApiError(Exception):
     reason: str
     message: str
     details: Json = field(default_factory=dict)
-    """Left out where it is empty, save in a `bare` refusal."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    bare: bool = False
-    """One that is about no object and no kind: Kubernetes writes such with empty details."""
 
     def __str__(self) -> str:
         return self.message
 
     def status(self) -> Json:
         """The `metav1.Status` that a client reads."""
-        shown = {"details": self.details} if self.details or self.bare else {}
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -51,7 +47,7 @@ class ApiError(Exception):
             "status": "Failure",
             "message": self.message,
             **({"reason": self.reason} if self.reason else {}),
-            **shown,
+            **({"details": self.details} if self.details else {}),
             "code": self.code,
         }
 

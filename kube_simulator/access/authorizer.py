@@ -1,7 +1,6 @@
 """Authorization by the roles and bindings in the store.
 
-It decides before every request. The rules of each namespace are therefore indexed by user and group, when they are
-first needed after a change. Source of the rules:
+It decides before every request. Source of the rules:
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and what an API server answers.
 
 Differs from Kubernetes: neither a refusal nor a review says which binding or which missing role decided.
@@ -9,6 +8,7 @@ Differs from Kubernetes: neither a refusal nor a review says which binding or wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ from kube_simulator.access.users import MASTERS, account_name
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Target, User
 from kube_simulator.resources import full_resource
-from kube_simulator.store.store import Change, Store
+from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
@@ -26,9 +26,6 @@ ROLES: Final = f"roles.{RBAC_GROUP}"
 BINDINGS: Final = f"rolebindings.{RBAC_GROUP}"
 _ALL: Final = "*"
 _CLUSTER_SCOPE: Final = ""
-
-_Index = dict[tuple[str, str], list[Json]]
-"""Rules by kind and name of who has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +50,14 @@ class Authorizer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # By namespace, the cluster-wide ones under "".
-        self._indexes: dict[str, _Index] = {}
-        for collection in (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS):
-            store.subscribe(self._changed, collection)
 
     def allows(self, user: User, attributes: Attributes) -> bool:
         """Report whether this user may do that, by the rules for all namespaces or by those for this one."""
         if MASTERS in user.groups:
             return True
-        subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
-        indexes = [self._index(scope) for scope in {_CLUSTER_SCOPE, attributes.namespace}]
-        return any(_allows(rule, attributes) for index in indexes for each in subjects for rule in index.get(each, ()))
+        subjects = {("User", user.name), *(("Group", group) for group in user.groups)}
+        scopes = {_CLUSTER_SCOPE, attributes.namespace}
+        return any(_allows(rule, attributes) for scope in scopes for rule in self._rules(scope, subjects))
 
     def check(self, user: User, attributes: Attributes) -> None:
         """Raises ApiError 403 unless this user may do that."""
@@ -78,23 +71,13 @@ class Authorizer:
         group, plural = resource.group, resource.plural
         self.check(user, Attributes("create", group, plural, target.subresource, namespace, target.name))
 
-    def _changed(self, change: Change) -> None:
-        if change.collection == CLUSTER_ROLES:  # which bindings of any namespace may refer to
-            self._indexes.clear()
-        else:
-            self._indexes.pop(change.object["metadata"].get("namespace", _CLUSTER_SCOPE), None)
-
-    def _index(self, namespace: str) -> _Index:
-        index = self._indexes.get(namespace)
-        if index is None:
-            index = self._indexes[namespace] = {}
-            for binding in self._store.list(BINDINGS if namespace else CLUSTER_BINDINGS, namespace):
+    def _rules(self, namespace: str, subjects: Set[tuple[str, str]]) -> Iterator[Json]:
+        """The rules that the bindings of a scope give to any of these."""
+        for binding in self._store.list(BINDINGS if namespace else CLUSTER_BINDINGS, namespace):
+            if any(_subject(each, namespace) in subjects for each in binding.get("subjects") or ()):
                 kind, name = binding["roleRef"]["kind"], binding["roleRef"]["name"]
                 at = (CLUSTER_ROLES, "", name) if kind == "ClusterRole" else (ROLES, namespace, name)
-                rules = (self._store.get(*at) or {}).get("rules") or ()
-                for subject in binding.get("subjects") or ():
-                    index.setdefault(_subject(subject, namespace), []).extend(rules)
-        return index
+                yield from (self._store.get(*at) or {}).get("rules") or ()
 
 
 def _subject(subject: Json, namespace: str) -> tuple[str, str]:
@@ -127,7 +110,7 @@ def _refusal(user: User, asked: Attributes) -> ApiError:
     """403 in the words of Kubernetes. The resource need not be one that is served: who may not know is not told."""
     if asked.path is not None:
         message = f'forbidden: User "{user.name}" cannot {asked.verb} path "{asked.path}"'
-        return ApiError(403, "Forbidden", message, bare=True)
+        return ApiError(403, "Forbidden", message)
     full_name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     named = f'{full_name} "{asked.name}"' if asked.name else full_name
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"

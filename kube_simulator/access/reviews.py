@@ -52,8 +52,6 @@ class Reviews:
                 return {**found, "status": self._decided(user, spec)}
         if not spec.get("user") and not spec.get("groups"):
             raise bad_request("spec.user: at least one of user or group must be specified")
-        if namespace and (spec.get("resourceAttributes") or {}).get("namespace") != namespace:
-            raise bad_request("spec.resourceAttributes.namespace: it must match metadata.namespace")
         asked = User(spec.get("user") or "", frozenset(spec.get("groups") or ()))
         metadata = {"namespace": namespace} if namespace else {}
         return {**found, "metadata": metadata, "status": self._decided(asked, spec)}

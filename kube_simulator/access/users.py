@@ -1,7 +1,7 @@
 """Users: the names and groups that Kubernetes itself gives, and whom a client certificate names.
 
 Differs from Kubernetes: the groups of a user have no order; where they are listed, they are sorted, and the group that
-every user has stands last.
+every user has stands last. Nothing says by which credential a user came.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
 from kube_simulator.requests.types import User
@@ -23,8 +22,6 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 ANONYMOUS: Final = User("system:anonymous", frozenset({UNAUTHENTICATED}))
 """Whoever shows no credential."""
-CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
-"""The key of `User.extra` that tells by which credential a user came."""
 
 
 def account_name(namespace: str, name: str) -> str:
@@ -32,10 +29,10 @@ def account_name(namespace: str, name: str) -> str:
     return f"system:serviceaccount:{namespace}:{name}"
 
 
-def account(namespace: str, name: str, uid: str, credential: str) -> User:
+def account(namespace: str, name: str, uid: str) -> User:
     """The user that a service account is."""
     groups = {"system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED}
-    return User(account_name(namespace, name), frozenset(groups), uid, {CREDENTIAL_ID: (credential,)})
+    return User(account_name(namespace, name), frozenset(groups), uid)
 
 
 def user_info(user: User) -> Json:
@@ -45,7 +42,6 @@ def user_info(user: User) -> Json:
         "username": user.name,
         "uid": user.uid,
         "groups": sorted(user.groups, key=lambda group: (group in everybody, group)),
-        "extra": {key: list(values) for key, values in user.extra.items()},
     }
     return {key: value for key, value in fields.items() if value}
 
@@ -60,5 +56,4 @@ def of_certificate(certificate: bytes) -> User | None:
 
     name, groups = "".join(named(NameOID.COMMON_NAME)), {*named(NameOID.ORGANIZATION_NAME)}
     groups |= set() if UNAUTHENTICATED in groups else {AUTHENTICATED}
-    fingerprint = read.fingerprint(hashes.SHA256()).hex()
-    return User(name, frozenset(groups), extra={CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)}) if name else None
+    return User(name, frozenset(groups)) if name else None

@@ -21,8 +21,6 @@ from kube_simulator.values import Json
 EventType = Literal["Normal", "Warning"]
 
 _WAITING_AT_MOST: Final = 10_000
-# A note longer than this is refused.
-_MESSAGE_LENGTH: Final = 1024
 
 
 class Recorder:
@@ -46,7 +44,7 @@ class Recorder:
             "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"], **identity},
             "type": type,
             "reason": reason,
-            "message": message[:_MESSAGE_LENGTH],
+            "message": message,
             "count": 1,
             "firstTimestamp": at,
             "lastTimestamp": at,

@@ -20,15 +20,10 @@ from kube_simulator.values import Json
 _NAMESPACES: Final = "namespaces"
 _FINALIZER: Final = "kubernetes"
 _CERTIFICATES: Final = "kube-root-ca.crt"
-_DESCRIPTION: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters."
-)
 
 
 class Namespaces:
-    """The controllers of namespaces, service accounts and root certificates: what is deleted or edited comes back."""
+    """The controllers of namespaces, service accounts and root certificates: what is deleted comes back."""
 
     def __init__(self, context: Context, ca_certificate: str) -> None:
         """
@@ -56,20 +51,15 @@ class Namespaces:
             return
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         await self._give("serviceaccounts", name, account, controller_caller("service-account-controller"))
-        meta = {"name": _CERTIFICATES, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
         data = {"data": {"ca.crt": self._ca_certificate}}
-        certificates = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **data}
+        certificates = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _CERTIFICATES}, **data}
         await self._give("configmaps", name, certificates, controller_caller("root-ca-cert-publisher"))
 
     async def _give(self, collection: str, namespace: str, body: Json, caller: Caller) -> None:
         name, api = body["metadata"]["name"], self._context.api
-        present = self._context.store.get(collection, namespace, name)
         try:
-            if present is None:
+            if self._context.store.get(collection, namespace, name) is None:
                 await api.create(self._context.target(collection, namespace), body, caller)
-            elif present.get("data") != body.get("data") and not is_deleting(present):
-                changed = {**present, "data": body["data"]}
-                await api.update(self._context.target(collection, namespace, name), changed, caller)
         except ApiError as error:
             if error.reason != "AlreadyExists" and not namespace_is_leaving(error):
                 raise

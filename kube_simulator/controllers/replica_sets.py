@@ -6,7 +6,6 @@ equal pods the younger goes first (there ages are compared by their order of mag
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 
 from kube_simulator.controllers.object_fields import (
@@ -28,9 +27,6 @@ from kube_simulator.errors import ApiError
 from kube_simulator.values import Json
 
 _FAILURE = "ReplicaFailure"
-_PHASES = ("Pending", "Unknown", "Running")
-# How many pods are made or deleted before others get their turn on the loop.
-_WITHOUT_PAUSE = 20
 
 
 class ReplicaSets(Workload):
@@ -49,8 +45,6 @@ class ReplicaSets(Workload):
                 self.record(found, "SuccessfulCreate", f"Created pod: {name}")
             else:
                 await self.delete(active[number])
-            if number % _WITHOUT_PAUSE == _WITHOUT_PAUSE - 1:
-                await asyncio.sleep(0)
 
     def written(self, present: Json, owned: list[Json], refused: ApiError | None) -> tuple[Json, float]:
         """Counts of 0 are left out, but for `replicas` and `terminatingReplicas`."""
@@ -75,15 +69,12 @@ class ReplicaSets(Workload):
 
 
 def _worth(pod: Json, now: datetime) -> tuple[object, ...]:
-    """Rank what can be spared best first: not bound, not running, not ready, ready for a short time, restarted, new."""
-    status, since = status_of(pod), (condition_of(pod, "Ready") or {}).get("lastTransitionTime")
+    """Rank what can be spared best first: not bound, not ready, restarted, new."""
+    status = status_of(pod)
     restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
-    phase = status.get("phase", "Pending")
     return (
         bool(pod["spec"].get("nodeName")),
-        _PHASES.index(phase) if phase in _PHASES else 0,
         is_ready(pod),
-        seconds_since(since, now) if since else 0.0,
         -restarts,
         seconds_since(pod["metadata"]["creationTimestamp"], now),
     )

@@ -22,13 +22,7 @@ from kube_simulator.values import Json
 TEXT_TYPE = "text/plain; charset=utf-8"
 _HEALTH = re.compile("/(healthz|livez|readyz)(/ping)?")
 # What Kubernetes serves besides, and a client may look for.
-_KNOWN = ("/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
-# kubectl looks here for kinds of which v3 knows nothing, and says that there are none when it finds none. It reads
-# gnostic's `openapi.v2.Document`, whose first field is the version.
-_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_V2_OF_NOTHING = b"\n\x032.0"
-_VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
-_STABILITY = {"alpha": 1, "beta": 2, None: 3}
+_KNOWN = ("/metrics", "/openapi/v2", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -45,7 +39,7 @@ class Discovery:
         self._made: dict[str, bytes] = {}
         registry.on_change(self._made.clear)
 
-    def answer(self, route: Route, accept: str) -> Answer:
+    def answer(self, route: Route) -> Answer:
         """Return what is served at the path.
 
         Raises:
@@ -54,11 +48,8 @@ class Discovery:
         path = route.path.rstrip("/")
         if _HEALTH.fullmatch(path):
             return Answer(200, b"ok", TEXT_TYPE)
-        second = path == "/openapi/v2"
-        if path.startswith(_KNOWN) or (second and _V2_TYPE not in accept.replace(".v2@", ".v2.")):
+        if path.startswith(_KNOWN):
             raise not_implemented(f"the path {path}")
-        if second:
-            return Answer(200, _V2_OF_NOTHING, _V2_TYPE)
         if path not in self._made:
             self._made[path] = encoded(self._document(path))
         if route.method != "GET":
@@ -150,12 +141,7 @@ def _entry(resource: Resource, subresource: str) -> Json:
 
 def _group(name: str, versions: Iterable[str]) -> Json:
     """`metav1.APIGroup` without kind and apiVersion."""
-    ranked = sorted(versions, key=_rank, reverse=True)
+    # Stable versions before others, newer before older ones.
+    ranked = sorted(versions, key=lambda each: ("alpha" not in each, "beta" not in each, each), reverse=True)
     listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in ranked]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
-
-
-def _rank(version: str) -> tuple[int, int, int]:
-    """Stable versions before beta and alpha ones, newer before older ones."""
-    found = _VERSION.match(version)
-    return (0, 0, 0) if found is None else (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))

@@ -39,19 +39,16 @@ def delete_options(body: Any, query: Mapping[str, str]) -> DeleteOptions:
     given: Any = body
     if body is None:
         given = {key: value for key, value in query.items() if key in ("propagationPolicy", "gracePeriodSeconds")}
-        given |= {"orphanDependents": _truth(query["orphanDependents"])} if "orphanDependents" in query else {}
         given |= {"dryRun": [query["dryRun"]]} if "dryRun" in query else {}
     if not isinstance(given, dict) or given.get("kind", "DeleteOptions") != "DeleteOptions":
         raise bad_request("the body is no DeleteOptions")
-    propagation, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+    propagation = given.get("propagationPolicy")
     dry_run = given.get("dryRun") or []
     causes = one_of("propagationPolicy", propagation, ("Foreground", "Background", "Orphan"))
     if any(stage != "All" for stage in dry_run):
         causes.append(not_supported("dryRun", dry_run, ("All",)))
     if causes:
         raise invalid_parameter("DeleteOptions", causes)
-    if orphan is not None:
-        propagation = "Orphan" if orphan else "Background"
     guards = given.get("preconditions") or {}
     uid, version = guards.get("uid") or "", guards.get("resourceVersion") or ""
     return DeleteOptions(propagation, uid, version, _grace_s(given), bool(dry_run))

@@ -135,10 +135,10 @@ def _is_misplaced(route: Route, resource: Resource) -> bool:
 
 def unknown_path() -> ApiError:
     """404: nothing is served there, in a group that is."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource", bare=True)
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
 def wrong_method() -> ApiError:
     """405: the path is served, and not by this method."""
     message = "the server does not allow this method on the requested resource"
-    return ApiError(405, "MethodNotAllowed", message, bare=True)
+    return ApiError(405, "MethodNotAllowed", message)

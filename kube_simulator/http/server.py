@@ -26,12 +26,7 @@ from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, Send
 from kube_simulator.http import routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
-from kube_simulator.http.negotiation import (
-    BODY_LIMIT_BYTES,
-    JSON_TYPE,
-    encoded,
-    wants_table,
-)
+from kube_simulator.http.negotiation import BODY_LIMIT_BYTES, JSON_TYPE, check_accepted, encoded
 from kube_simulator.http.routes import TextNotFound
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests import bodies
@@ -46,8 +41,6 @@ _log = logging.getLogger(__name__)
 _LINE_LIMIT_BYTES = 64 * 2**10
 _ALWAYS = {"Cache-Control": "no-cache, private"}
 _NOT_FOUND = Answer(404, b"404 page not found\n", TEXT_TYPE, (("X-Content-Type-Options", "nosniff"),))
-# Some 7 MB, as orjson takes twice what a pod needs; watchers of one resource are hardly ever further apart.
-_LINES_KEPT = 1024
 # What is being answered when the server is stopped may finish; what a fault holds longer than this is cut off.
 _END_DEADLINE_S = 2.0
 
@@ -77,35 +70,11 @@ class Parts:
     """False refuses `sendInitialEvents`, as Kubernetes without the feature WatchList."""
 
 
-class Lines:
-    """The lines of events, each made once for all watchers of one resource.
-
-    Three watchers of the same resource mostly send the same bytes: the line of an object's state is kept while it is
-    likely to be asked for again. Invariant: an entry holds its object, so that no other object can have its id.
-    """
-
-    def __init__(self) -> None:
-        self._entries: dict[tuple[int, str], tuple[Json, bytes]] = {}
-
-    def line(self, resource: Resource, kind: str, found: Json) -> bytes:
-        """The line of an event; bookmarks and errors, which are never sent twice, are not kept."""
-        key, own = (id(found), resource.base_path), kind not in ("BOOKMARK", "ERROR")
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = (found, orjson.dumps(bodies.shown(resource, found) if own else found))
-            if own:
-                self._entries[key] = entry
-            if len(self._entries) > _LINES_KEPT:
-                del self._entries[next(iter(self._entries))]
-        return b'{"type":"%b","object":%b}\n' % (kind.encode(), entry[1])
-
-
 class HttpServer:
     """Listens between `start` and `stop` or `kill`, and may be started again."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._lines = Lines()
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
 
@@ -175,12 +144,12 @@ class HttpServer:
             parts.authorizer.check(user, route.attributes)
             if route.resource:
                 target = routes.target(route, parts.registry)
-                table = wants_table(headers.get("Accept", ""), tables=route.verb != "watch")
+                check_accepted(headers.get("Accept", ""))
                 if route.verb == "watch":
                     return await self._watch(request, record, target, fault)
-                answer = await self._answer(request, record, Caller(user, agent.partition("/")[0]), target, table)
+                answer = await self._answer(request, record, Caller(user, agent.partition("/")[0]), target)
             else:
-                answer = parts.discovery.answer(route, headers.get("Accept", ""))
+                answer = parts.discovery.answer(route)
         except ApiError as error:
             answer = _refused(error)
         except TextNotFound:
@@ -209,16 +178,14 @@ class HttpServer:
                 await rule.removed.wait()
         return rule.fault
 
-    async def _answer(
-        self, request: web.BaseRequest, record: Record, caller: Caller, target: Target, table: bool
-    ) -> Answer:
+    async def _answer(self, request: web.BaseRequest, record: Record, caller: Caller, target: Target) -> Answer:
         try:
             body = await request.read() if request.body_exists else b""
         except web.HTTPRequestEntityTooLarge:
             message = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
             raise ApiError(413, "RequestEntityTooLarge", message) from None
         route, content_type = record.route, request.headers.get("Content-Type", "")
-        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, table)
+        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller)
         return await self._parts.verbs.answer(authorized, lambda name: setattr(record, "name", name))
 
     async def _watch(
@@ -234,7 +201,7 @@ class HttpServer:
         try:
             await response.prepare(request)
             async for events in _batches(stream, fault):
-                lines = b"".join([self._lines.line(resource, kind, found) for kind, found in events])
+                lines = b"".join([_line(resource, kind, found) for kind, found in events])
                 if isinstance(fault, Break) and stream.ended:
                     await response.write(lines[: len(lines) // 2])
                     return await _cut(request)
@@ -268,6 +235,12 @@ async def _batches(stream: Stream, fault: Fault | None) -> AsyncIterator[list[Ev
         broken = await stream.batch(1)
         stream.end()
         yield broken
+
+
+def _line(resource: Resource, kind: str, found: Json) -> bytes:
+    """The line of an event; bookmarks and errors are no objects of the store."""
+    shown = found if kind in ("BOOKMARK", "ERROR") else bodies.shown(resource, found)
+    return orjson.dumps({"type": kind, "object": shown}, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _refused(error: ApiError) -> Answer:

@@ -1,1 +1,1 @@
-"""Particularities of Kubernetes' own kinds: defaults, rules, columns."""
+"""Particularities of Kubernetes' own kinds: defaults and rules."""

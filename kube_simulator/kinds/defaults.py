@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kube_simulator.kinds.quantities import in_thousandths
 from kube_simulator.values import Json, mapped, shared
 
 
@@ -65,7 +64,6 @@ _VOLUME: Final = {
             ),
         }
     ),
-    "hostPath": Within({"type": ""}),
 }
 _SPEC: Final = {
     "restartPolicy": "Always",
@@ -94,11 +92,7 @@ def defaulted_spec(spec: Json) -> Json:
 
 
 def _container(container: Json) -> Json:
-    new = filled(container, {"imagePullPolicy": _pull_policy(container.get("image") or ""), **_CONTAINER})
-    resources = dict(new["resources"])
-    for key in resources.keys() & {"limits", "requests"}:  # amounts are rounded up to whole thousandths
-        resources[key] = {name: in_thousandths(each) for name, each in resources[key].items()}
-    return new if resources == new["resources"] else {**new, "resources": resources}
+    return filled(container, {"imagePullPolicy": _pull_policy(container.get("image") or ""), **_CONTAINER})
 
 
 def _pull_policy(image: str) -> str:

@@ -1,24 +1,15 @@
 """Events, which core/v1 and events.k8s.io/v1 show in two forms of one object. Stored is that of events.k8s.io/v1.
 
-Differs from Kubernetes: both are held to the looser rules, those of core/v1, and a change to none.
+Differs from Kubernetes: the shape alone is checked, and times stay as they were sent.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
-from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import CORE_V1, compact_object
+from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.kinds.kind_strategy import Strategy, plain
-from kube_simulator.names import qualified_name
-from kube_simulator.schema.causes import invalid, required, unlike
 from kube_simulator.values import Json
-
-# k8s.io/kubernetes/pkg/apis/core/validation/events.go.
-_LIMITS: Final = {"note": 1024, "reportingInstance": 128, "action": 128, "reason": 128}
-_REQUIRED: Final = ("reportingController", "reportingInstance", "action", "reason")
-_CLUSTER_NAMESPACES: Final = ("default", "kube-system")
 
 # Fields of events.k8s.io/v1, and what core/v1 calls them.
 _CORE_NAMES: Final = {
@@ -33,15 +24,11 @@ _CORE_NAMES: Final = {
 _NEW_NAMES: Final = {core: new for new, core in _CORE_NAMES.items()}
 
 
-def micro_time(text: str) -> str:
-    """A time to the microsecond, in UTC; what is none stays, as reading the body has refused it."""
-    return _time(text, "%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def to_core(event: Json) -> Json:
     """Convert from events.k8s.io/v1 to core/v1."""
     renamed = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
-    return {**compact_object(renamed, f"{CORE_V1}Event"), "apiVersion": "v1"}
+    old: Json = {"source": {}, "firstTimestamp": None, "lastTimestamp": None}
+    return {**old, **compact_object(renamed), "apiVersion": "v1"}
 
 
 def from_core(event: Json) -> Json:
@@ -50,39 +37,8 @@ def from_core(event: Json) -> Json:
     return _default({**renamed, "apiVersion": "events.k8s.io/v1"})
 
 
-def _time(text: str, form: str) -> str:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).strftime(form)
-    except ValueError:
-        return text
-
-
 def _default(new: Json) -> Json:
-    given = compact_object(new, "k8s.io/api/events/v1.Event")
-    for key in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
-        given[key] = _time(given[key], "%Y-%m-%dT%H:%M:%SZ") if given[key] else None
-    given["eventTime"] = micro_time(given["eventTime"]) if given["eventTime"] else None
-    if "series" in given:
-        observed = given["series"]["lastObservedTime"]
-        given["series"] = {**given["series"], "lastObservedTime": micro_time(observed) if observed else None}
-    return given
+    return {"eventTime": None, "regarding": {}, **compact_object(new)}
 
 
-def _problems(new: Json, old: Json | None) -> list[Cause]:
-    """List what is wrong with a new event; one without eventTime is of the old kind, which has few rules."""
-    if old is not None:
-        return []
-    namespace, subject = new["metadata"].get("namespace") or "", new["regarding"].get("namespace") or ""
-    misplaced = [invalid("involvedObject.namespace", subject, "does not match event.namespace")]
-    if not new["eventTime"]:
-        return [] if subject == namespace or (not subject and namespace == "default") else misplaced
-    found = [] if subject or namespace in _CLUSTER_NAMESPACES else misplaced
-    found += [required(key) for key in _REQUIRED if not new.get(key)]
-    controller = new.get("reportingController") or ""
-    found += unlike("reportingController", controller, qualified_name(controller))
-    long = [(key, limit) for key, limit in _LIMITS.items() if len(new.get(key) or "") > limit]
-    names = {"note": "message"}
-    return found + [invalid(names.get(key, key), "", f"can have at most {limit} characters") for key, limit in long]
-
-
-STRATEGY: Final[Strategy] = plain(_default, _problems)
+STRATEGY: Final[Strategy] = plain(_default)

@@ -1,7 +1,7 @@
 """`metav1.ObjectMeta`: names, labels, annotations, finalizers and owners, which all kinds have alike.
 
 Differs from Kubernetes: each cause is listed once, where an API server lists some two or four times; finalizers of
-built-in kinds need no domain.
+built-in kinds need no domain, and annotations may be of any size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kube_simulator.names import (
     qualified_name,
 )
 from kube_simulator.resources import Resource
-from kube_simulator.schema.causes import forbidden, invalid, required, too_long, unlike
+from kube_simulator.schema.causes import forbidden, invalid, required, unlike
 from kube_simulator.values import Json
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -30,8 +30,6 @@ _RULES_OF_NAMES: Final[dict[str, Rule]] = {
     # It must be made of the plural and the group, which are looked at with the rest of the CRD.
     "customresourcedefinitions.apiextensions.k8s.io": lambda _name: "",
 }
-# k8s.io/apimachinery/pkg/api/validation: TotalAnnotationSizeLimitB.
-ANNOTATIONS_LIMIT_BYTES: Final = 2**18
 # k8s.io/apiserver/pkg/storage/names: what is generated has 63 characters at most, five of them drawn from those that
 # make no words.
 _GENERATED_LIMIT: Final = 63
@@ -39,11 +37,11 @@ _DRAWN: Final = 5
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def generated_name(prefix: str, chance: random.Random | None = None) -> str:
+def generated_name(prefix: str) -> str:
     """A name from `generateName`, most likely one that nobody has; empty if there is no prefix."""
     if not prefix:
         return ""
-    drawn = (chance or random).choices(_ALPHABET, k=_DRAWN)
+    drawn = random.choices(_ALPHABET, k=_DRAWN)
     return prefix[: _GENERATED_LIMIT - _DRAWN] + "".join(drawn)
 
 
@@ -55,8 +53,6 @@ def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[C
     annotations, finalizers = metadata.get("annotations") or {}, metadata.get("finalizers") or []
     for key in annotations:
         found += unlike("metadata.annotations", key, qualified_name(key.lower()))
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT_BYTES:
-        found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))
     for finalizer in finalizers:
         found += unlike("metadata.finalizers", finalizer, qualified_name(finalizer))
     if old is not None and "deletionTimestamp" in old["metadata"]:

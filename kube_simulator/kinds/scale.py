@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kube_simulator.errors import Cause, bad_request, conflict, internal, invalid
+from kube_simulator.errors import bad_request, internal, invalid
 from kube_simulator.resources import Resource, ScalePaths
 from kube_simulator.schema import causes
 from kube_simulator.values import Json
@@ -20,13 +20,13 @@ def read(resource: Resource, found: Json) -> Json:
         ApiError: 500, a custom resource does not say how many it wants.
     """
     paths = resource.scale or _BUILT_IN
+    labels = (found["spec"].get("selector") or {}).get("matchLabels") or {} if not resource.custom else {}
+    selector: object = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     desired, status = _value(found, paths.spec_replicas), _value(found, paths.status_replicas)
     if resource.custom:
         if type(desired) is not int:
             raise internal(f'Internal error occurred: the spec replicas field "{paths.spec_replicas}" does not exist')
         selector = _value(found, paths.label_selector) if paths.label_selector else None
-    else:
-        selector = _selector_text(found["spec"].get("selector") or {})
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -43,53 +43,17 @@ def written(resource: Resource, old: Json, desired: Any) -> Json:
     """The object with as many replicas as a scale says, which may leave out 0.
 
     Raises:
-        ApiError: 400, this is no scale of that object; 409, it is of another that had the name; 422, not that many.
+        ApiError: 400, this is no scale; 422, not that many.
     """
-    name, uid = old["metadata"]["name"], old["metadata"]["uid"]
     if not isinstance(desired, dict) or desired.get("kind", "Scale") != "Scale":
         raise bad_request("the body cannot be handled as a Scale")
-    claimed = desired.get("metadata") or {}
-    if claimed.get("name", name) != name:
-        raise bad_request("the name of the object does not match the name on the URL")
-    if claimed.get("uid", uid) != uid:
-        raise conflict(resource, name, "Precondition failed: UID in precondition is another")
     replicas = (desired.get("spec") or {}).get("replicas") or 0
     if type(replicas) is not int or abs(replicas) > causes.MAX_INT32:
         raise bad_request("spec.replicas cannot be read as an int32")
     path = (resource.scale or _BUILT_IN).spec_replicas.lstrip(".")
     if replicas < 0:
-        raise invalid(resource, name, causes.at_least_zero(path, replicas))
+        raise invalid(resource, old["metadata"]["name"], causes.at_least_zero(path, replicas))
     return _with(old, path.split("."), replicas)
-
-
-def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause]:
-    """List what a scale could not show of a custom resource: numbers that are none, or out of bounds.
-
-    Args:
-        subresource: that is written; through "status" the specification is not looked at.
-    """
-    if resource.scale is None:
-        return []
-    specified = [resource.scale.spec_replicas] if subresource != "status" else []
-    found = []
-    for path in (resource.scale.status_replicas, *specified):
-        value = _value(new, path)
-        if isinstance(value, float):
-            why = f"{path} accessor error: {value:g} is of the type float64, expected int64"
-            found.append(causes.invalid(path, 0, why))
-        elif value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
-            found.append(causes.invalid(path, value, "should be a non-negative integer"))
-    return found
-
-
-def _selector_text(selector: Json) -> str:
-    """Format as the query parameter `labelSelector` has it: `app=web,tier in (a,b),!old`."""
-    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for each in selector.get("matchExpressions") or ():
-        key, values = each["key"], ",".join(sorted(each.get("values") or ()))
-        forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
-        terms.append((key, forms.get(each["operator"], f"!{key}")))
-    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
 
 
 def _value(found: object, path: str) -> object:

@@ -1,9 +1,9 @@
 """Services: addresses and ports.
 
-Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
-two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it. Of
-ports and selectors the shape alone is checked, any cluster address may be asked for, and a change of type frees
-nothing.
+Differs from Kubernetes: cluster addresses are derived from the Service's namespace and name, so that two Services may
+(rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it; there are no ports
+on nodes. Of ports and selectors the shape alone is checked, any cluster address may be asked for, and a change of type
+frees nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from dataclasses import replace
-from itertools import count
 from typing import Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.compaction import compact
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.schema.causes import invalid, required
 from kube_simulator.values import Json
@@ -24,15 +23,12 @@ from kube_simulator.values import Json
 RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
 # Those at the beginning are handed out by name: the API server's own Service has the first.
 _RESERVED: Final = 256
-_NODE_PORTS: Final = range(30000, 32768)
 _OPEN_TYPES: Final = ("LoadBalancer", "NodePort")  # to the outside
 _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _default(new: Json) -> Json:
     spec = _typed(new)
-    if spec["sessionAffinity"] == "ClientIP":
-        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
     if spec.get("ports"):
         spec["ports"] = [
             {"protocol": "TCP", **each, "targetPort": each.get("targetPort") or each.get("port", 0)}
@@ -42,40 +38,26 @@ def _default(new: Json) -> Json:
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] in _OPEN_TYPES:
         spec.setdefault("externalTrafficPolicy", "Cluster")
-    if spec["type"] == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
-    return {**new, "spec": spec, "status": compact(new.get("status"), f"{CORE_V1}ServiceStatus")}
+    return {**new, "spec": spec, "status": compact(new.get("status"))}
 
 
 def _typed(new: Json) -> Json:
-    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(new.get("spec"), f"{CORE_V1}ServiceSpec")}
+    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(new.get("spec"))}
 
 
 def _complete(new: Json, _old: Json | None) -> Json:
-    """Add addresses and node ports, where it is of a type that has them."""
+    """Add an address, where it is of a type that has one."""
     spec, metadata = new["spec"], new["metadata"]
     if spec["type"] == "ExternalName":
         return new
-    free = RANGE.num_addresses - _RESERVED - 1
-    drawn = str(RANGE[_RESERVED + _digest(metadata, "address") % free])
+    drawn = str(RANGE[_RESERVED + _digest(metadata) % (RANGE.num_addresses - _RESERVED - 1)])
     address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or drawn
-    both = address == "None" and not spec.get("selector")
-    spec = {
-        "ipFamilies": ["IPv4", "IPv6"] if both else ["IPv4"],
-        "ipFamilyPolicy": "RequireDualStack" if both else "SingleStack",
-        **spec,
-        "clusterIP": address,
-        "clusterIPs": spec.get("clusterIPs") or [address],
-    }
-    if spec["type"] in _OPEN_TYPES:
-        drawn_ports = (_NODE_PORTS[_digest(metadata, f"port {at}") % len(_NODE_PORTS)] for at in count())
-        ports = zip(spec.get("ports") or (), drawn_ports, strict=False)
-        spec["ports"] = [{**each, "nodePort": each.get("nodePort") or drawn} for each, drawn in ports]
-    return {**new, "spec": spec}
+    addresses = {"clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
+    return {**new, "spec": {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", **spec, **addresses}}
 
 
-def _digest(metadata: Json, purpose: str) -> int:
-    text = "/".join((metadata.get("namespace") or "", metadata.get("name") or "", purpose))
+def _digest(metadata: Json) -> int:
+    text = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
@@ -85,8 +67,6 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
     spec, before = _typed(new), old["spec"]
     if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
         spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
-    if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
-        spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
     return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
 
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.kinds.compaction import CORE_V1, compact, compact_object
+from kube_simulator.kinds.compaction import compact, compact_object
 from kube_simulator.kinds.defaults import Within, filled
-from kube_simulator.kinds.events import micro_time
 from kube_simulator.kinds.kind_strategy import Strategy, plain, tidy, with_status, with_subresource
 from kube_simulator.schema import custom
 from kube_simulator.schema.causes import IMMUTABLE, forbidden, invalid
@@ -53,14 +52,14 @@ SECRET: Final[Strategy] = plain(_default_secret, _data_problems)
 
 
 def _default_namespace(new: Json) -> Json:
-    metadata, compacted = new["metadata"], compact_object(new, f"{CORE_V1}Namespace")
+    metadata, compacted = new["metadata"], compact_object(new)
     if name := metadata.get("name"):
         metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": name}}
     return {**compacted, "metadata": metadata}
 
 
 def _complete_namespace(new: Json, old: Json | None) -> Json:
-    finalizers = new["spec"].get("finalizers") or []
+    finalizers = (new.get("spec") or {}).get("finalizers") or []
     if old is not None or _FINALIZER in finalizers:
         return new
     return {**new, "spec": {"finalizers": [*finalizers, _FINALIZER]}}
@@ -69,8 +68,7 @@ def _complete_namespace(new: Json, old: Json | None) -> Json:
 def _update_namespace(new: Json, old: Json, subresource: str) -> Json:
     """The finalizers of the spec change by `/finalize` alone."""
     if subresource == "finalize":
-        spec = compact(new.get("spec"), f"{CORE_V1}NamespaceSpec")
-        return with_status({**tidy(new), "spec": spec}, old.get("status"))
+        return with_status({**tidy(new), "spec": compact(new.get("spec"))}, old.get("status"))
     return {**_NAMESPACE.prepare_update(new, old, subresource), "spec": old.get("spec", {})}
 
 
@@ -79,17 +77,14 @@ NAMESPACE: Final = replace(_NAMESPACE, prepare_update=_update_namespace, complet
 
 
 def _default_lease(new: Json) -> Json:
-    spec = compact(new.get("spec"), "k8s.io/api/coordination/v1.LeaseSpec")
-    # Of coordinated leader election, which is switched off unless an API server is told otherwise.
-    spec = {key: value for key, value in spec.items() if key not in ("strategy", "preferredHolder")}
-    return {**new, "spec": spec | {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}}
+    return {**new, "spec": compact(new.get("spec"))}
 
 
 LEASE: Final[Strategy] = plain(_default_lease)
 
 
 def _default_network_policy(new: Json) -> Json:
-    spec = compact(new.get("spec"), "k8s.io/api/networking/v1.NetworkPolicySpec")
+    spec = {"podSelector": {}, **compact(new.get("spec"))}
     types = spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
     return {**new, "spec": filled({**spec, "policyTypes": types}, {"ingress": _PORTS, "egress": _PORTS})}
 
@@ -108,7 +103,7 @@ def _default_binding(new: Json) -> Json:
         group = {"apiGroup": _RBAC}
         compacted["subjects"] = [{**(group if each["kind"] in ("User", "Group") else {}), **each} for each in subjects]
     role = compacted["roleRef"]
-    return {**compacted, "roleRef": {**role, "apiGroup": role["apiGroup"] or _RBAC}}
+    return {**compacted, "roleRef": {**role, "apiGroup": role.get("apiGroup") or _RBAC}}
 
 
 def _role_problems(new: Json, _old: Json | None) -> list[Cause]:
@@ -125,19 +120,9 @@ BINDING: Final[Strategy] = plain(_default_binding)
 """Of RoleBindings and of ClusterRoleBindings."""
 
 
-def _update_definition(new: Json, old: Json, subresource: str) -> Json:
-    updated = _DEFINITION.prepare_update(new, old, subresource)
-    status = updated.get("status") or {}
-    stored = status.get("storedVersions") or []
-    storing = [each["name"] for each in updated["spec"].get("versions") or [] if each.get("storage")]
-    added = [name for name in storing if name not in stored and subresource != "status"]
-    return {**updated, "status": {**status, "storedVersions": [*stored, *added]}} if added else updated
-
-
-_DEFINITION: Final = with_subresource(
+DEFINITION: Final = with_subresource(
     custom.defaulted,
     custom.problems_of,
     first_status={"conditions": None, "acceptedNames": {"plural": "", "kind": ""}},  # before anybody has looked at them
     kept_on_status=("labels", "annotations", "finalizers", "ownerReferences"),
 )
-DEFINITION: Final = replace(_DEFINITION, prepare_update=_update_definition)

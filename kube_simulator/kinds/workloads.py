@@ -1,19 +1,18 @@
 """Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules.
 
-Differs from Kubernetes: of workloads the shape, counts, shares, labels and the selector are checked, and what may not
-change; of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may
-be written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
+Differs from Kubernetes: of workloads the shape, counts, labels and the selector are checked, and what may not change;
+of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may be
+written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
 claims is not looked at. A pod has no priority, no quality of service, no tolerations and no volume with a token.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
 from kube_simulator.errors import ApiError, Cause, not_implemented
-from kube_simulator.kinds.compaction import APPS_V1, CORE_V1, compact
+from kube_simulator.kinds.compaction import compact
 from kube_simulator.kinds.defaults import Within, defaulted_spec, defaulted_template, filled
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.metadata import label_problems
@@ -22,12 +21,12 @@ from kube_simulator.store.selection import from_label_selector
 from kube_simulator.values import Json, completed, mapped, shared
 
 _ROLLING: Final = "RollingUpdate"
-_PERCENT: Final = "[0-9]+%"
 _QUARTERS: Final = {"maxUnavailable": "25%", "maxSurge": "25%"}
 _COUNTS: Final = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
 _DEPLOYMENT: Final = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
 _RETAINED: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 _STATEFUL_SET: Final = {
+    "serviceName": "",
     "podManagementPolicy": "OrderedReady",
     "replicas": 1,
     "revisionHistoryLimit": 10,
@@ -40,20 +39,20 @@ _MUTABLE: Final = (
 
 
 def _default(new: Json) -> Json:
-    type = f"{APPS_V1}{new['kind']}"
-    given = compact(new.get("spec"), f"{type}Spec")
-    spec = {**given, "template": defaulted_template(given["template"])}
+    given = compact(new.get("spec"))
+    spec = {**given, "template": defaulted_template(given.get("template") or {})}
     if new["kind"] == "Deployment":
-        strategy = filled(spec["strategy"], {"type": _ROLLING})
+        sent = given.get("strategy") or {}
+        strategy = filled(sent, {"type": _ROLLING})
         if strategy["type"] == _ROLLING:
             strategy = filled({"rollingUpdate": {}, **strategy}, {"rollingUpdate": Within(_QUARTERS)})
-        spec = {**_DEPLOYMENT, **spec, "strategy": shared(strategy, given["strategy"])}
+        spec = {**_DEPLOYMENT, **spec, "strategy": shared(strategy, sent)}
     elif new["kind"] == "StatefulSet":
-        spec = {**_STATEFUL_SET, **spec, "updateStrategy": _updates(given["updateStrategy"])}
+        spec = {**_STATEFUL_SET, **spec, "updateStrategy": _updates(given.get("updateStrategy") or {})}
         spec = filled(spec, {"persistentVolumeClaimRetentionPolicy": Within(_RETAINED)})
     else:
         spec = {"replicas": 1, **spec}
-    return {**new, "spec": shared(spec, given), "status": compact(new.get("status"), f"{type}Status")}
+    return {**new, "spec": shared(spec, given), "status": compact(new.get("status"))}
 
 
 def _updates(strategy: Json) -> Json:
@@ -63,9 +62,7 @@ def _updates(strategy: Json) -> Json:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] != _ROLLING or rolling is None:
         return strategy
-    # Of an alpha feature, which is off.
-    known = {key: value for key, value in rolling.items() if key != "maxUnavailable"}
-    return shared({**strategy, "rollingUpdate": shared({"partition": 0, **known}, rolling)}, strategy)
+    return shared({**strategy, "rollingUpdate": filled(rolling, {"partition": 0})}, strategy)
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
@@ -80,11 +77,7 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
         found += at_least_zero(f"spec.{key}", spec.get(key))
     template = spec["template"]
     found += label_problems(template["metadata"].get("labels") or {}, "spec.template.labels")
-    found += label_problems(template["spec"].get("nodeSelector") or {}, "spec.template.spec.nodeSelector")
     found += _selection_problems(spec)
-    for key, share in ((spec.get("strategy") or {}).get("rollingUpdate") or {}).items():
-        if isinstance(share, str) and not re.fullmatch(_PERCENT, share):
-            found.append(invalid(f"spec.strategy.rollingUpdate.{key}", share, f"must match {_PERCENT}"))
     if before is not None and spec.get("selector") != before.get("selector"):
         found.append(invalid("spec.selector", spec.get("selector"), IMMUTABLE))
     lasting = {**spec, **(before or {})}.keys() - {*_MUTABLE} if new["kind"] == "StatefulSet" else set()
@@ -110,14 +103,16 @@ def _selection_problems(spec: Json) -> list[Cause]:
 
 DEPLOYMENT: Final[Strategy] = with_subresource(_default, _validate, first_status={}, kept_on_status=("labels",))
 REPLICA_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={"replicas": 0})
-STATEFUL_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={})
+STATEFUL_SET: Final[Strategy] = with_subresource(
+    _default, _validate, first_status={"replicas": 0, "availableReplicas": 0}
+)
 
 
 def _default_pod(new: Json) -> Json:
-    given = compact(new.get("spec"), f"{CORE_V1}PodSpec")
+    given = compact(new.get("spec"))
     spec = {"enableServiceLinks": True, **defaulted_spec(given)}
     spec |= {key: mapped(_requesting, spec[key]) for key in ("initContainers", "containers") if spec.get(key)}
-    status = compact(new.get("status"), f"{CORE_V1}PodStatus")
+    status = compact(new.get("status"))
     return {**new, "spec": shared(spec, given), **({"status": status} if status else {})}
 
 

@@ -4,7 +4,9 @@ A field that another manager owns and that would get another value is a conflict
 the applier applied before and leaves out now goes, unless somebody else owns it too. Nothing is changed in place: what
 both have in common, the result shares with the live object.
 
-Differs from Kubernetes: kubectl does not take over what it applied on the client's side before; it must force it.
+Differs from Kubernetes: kubectl does not take over what it applied on the client's side before; it must force it. What
+nobody owns belongs to nobody after an apply too (there to `before-first-apply`), elements that a list has twice are not
+refused, and new ones come last in a list.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from kube_simulator.errors import ApiError, Cause, bad_request, internal
 from kube_simulator.patches.fields import Fields, Path, compare, owned, parts, read, step, text
 from kube_simulator.patches.managed import (
     Entry,
-    changes_between,
     entries_of,
     entry_without,
     identity,
@@ -30,11 +31,8 @@ from kube_simulator.patches.managed import (
 )
 from kube_simulator.resources import Resource
 from kube_simulator.schema.node import ANYTHING, Node
-from kube_simulator.schema.structural import decode_problems, type_problem
+from kube_simulator.schema.structural import decode_problems, prune, type_problem
 from kube_simulator.values import Json, same
-
-BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager of what an object had whose fields nobody owned when it was first applied to."""
 
 _SERVERS_OWN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
@@ -81,9 +79,6 @@ def server_side_apply(
     base = with_entries(before, [])
     laid = _merged(base, desired, node)
     entries = entries_of(live)
-    if live is not None and not entries and (changed := changes_between(None, live, node).changed):
-        first = Entry(BEFORE_FIRST_APPLY, "Update", resource.api_version, subresource)
-        entries = [new_entry(first, resource.api_version, changed, now)]
     own = next((entry for entry in entries if identity(entry) == mine), None)
     others = [entry for entry in entries if entry is not own]
     if own is not None:
@@ -106,31 +101,11 @@ def _check(applied: Json, node: Node) -> None:
     metadata = applied.get("metadata") or {}
     if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    if wrong := type_problem(node, applied) or _misfit(applied, node, preserving=False):
+    wrong = type_problem(node, applied)
+    if wrong is None and (unknown := prune(node, applied)[1]):
+        wrong = f".{unknown[0]}: field not declared in schema"
+    if wrong is not None:
         raise internal(f"failed to create typed patch object ({metadata.get('name', '')}): {wrong}")
-
-
-def _misfit(value: Any, node: Node, *, preserving: bool) -> str:
-    """Describe a field that the schema does not know, or an element that a list has twice; empty if all is well.
-
-    Args:
-        preserving: unknown fields stay, here and in all that is beneath.
-    """
-    preserving = preserving or node.preserve_unknown
-    if isinstance(value, dict):
-        unknown = value.keys() - node.properties.keys() if node.properties and node.additional is None else set()
-        if unknown and not preserving:
-            return f".{min(unknown)}: field not declared in schema"
-        children = [(f".{name}", each, node.field(name)) for name, each in value.items()]
-    elif isinstance(value, list):
-        found = parts(value, node)
-        if found and len(found) != len(value):
-            return f": duplicate entries for key among {', '.join(text((name,)) for name in found)}"
-        children = [(f"[{index}]", each, node.items()) for index, each in enumerate(value)]
-    else:
-        return ""
-    problems = ((at, _misfit(each, below or ANYTHING, preserving=preserving)) for at, each, below in children)
-    return next((at + problem for at, problem in problems if problem), "")
 
 
 def _check_conflicts(others: Sequence[Json], changed: Fields) -> None:
@@ -187,25 +162,15 @@ def _merged(live: Any, applied: Any, node: Node) -> Any:
 
 
 def _merged_lists(live: list[Any], applied: list[Any], node: Node) -> list[Any]:
-    """The applied elements in their order; those of the live list alone stay before the shared ones they preceded."""
-    before = {step(element, node): element for element in live}
+    """The live elements in their places, with the applied ones laid over theirs, and the new ones behind them."""
     desired = {step(element, node): element for element in applied}
-    names = list(before)
-    result: list[Any] = []
-    waiting: list[Any] = []  # new ones, which come right before the next that is shared
-    cursor = 0
-    for name, element in desired.items():
-        if name not in before:
-            waiting.append(element)
-            continue
-        at = names.index(name)
-        end = at if at >= cursor else len(names)
-        result += (before[each] for each in names[cursor:end] if each not in desired)
-        cursor = end + 1
-        result += (*waiting, _merged(before[name], element, node.items() or ANYTHING))
-        waiting = []
-    result += (before[each] for each in names[cursor:] if each not in desired)
-    result += waiting
+    names = [step(element, node) for element in live]
+    below = node.items() or ANYTHING
+    result = [
+        _merged(each, desired.pop(name), below) if name in desired else each
+        for name, each in zip(names, live, strict=True)
+    ]
+    result += desired.values()
     return live if len(result) == len(live) and all(map(is_, result, live)) else result
 
 

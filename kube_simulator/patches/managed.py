@@ -3,14 +3,13 @@
 An entry belongs to a manager, an operation (`Apply` or `Update`), a subresource and, for `Update`, an apiVersion.
 Whoever adds a field or changes its value owns it alone; a field that goes has no owner; an entry of no fields vanishes.
 
-Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, and the oldest
-of many are not thrown together.
+Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, the oldest of
+many are not thrown together, nobody but the server can write an entry, and who makes an object owns its empty fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kube_simulator.patches.fields import Changes, Fields, Path, compare, read, written
@@ -40,7 +39,7 @@ def after_update(before: Json | None, after: Json, own: Entry, node: Node, now: 
     Args:
         before: as it is stored; None if the object is new.
         after: as it shall be stored, with the managedFields that the client sent: `[]` and `[{}]` forget all owners
-            for good, what cannot be read is passed over.
+            for good, all else is passed over.
         own: of the writer.
         now: the time as objects have it.
 
@@ -48,7 +47,7 @@ def after_update(before: Json | None, after: Json, own: Entry, node: Node, now: 
         `before` itself if nothing changed.
     """
     old = entries_of(before)
-    entries = old if before is not None and own.subresource else _sent(after, old)
+    entries = [] if _forgotten(after) and not (before is not None and own.subresource) else old
     if before is not None and not entries:  # nobody is recorded any more, until somebody applies
         after = with_entries(after, [])
         return before if same(after, before) else after
@@ -68,7 +67,7 @@ def changes_between(before: Json | None, after: Json, node: Node) -> Changes:
     if before is None:
         # The status of a built-in kind is the server's until somebody writes to it.
         after = {key: value for key, value in after.items() if key != "status"} if node.ref else after
-        before = _unborn(node)
+        before = {}
     changes = compare(_ownable(before), _ownable(after), node)
     return Changes(ownable(changes.changed), ownable(changes.removed))
 
@@ -131,39 +130,9 @@ def unless_only_times(before: Json, after: Json) -> Json:
     return before if same(after, before) else after
 
 
-def _sent(after: Json, old: list[Json]) -> list[Json]:
-    """The entries that the client wants; the old ones if it says nothing that can be read."""
-    sent = after["metadata"].get("managedFields")
-    if sent is None or sent is old or sent == old:
-        return old
-    if sent in ([], [{}]):
-        return []
-    try:
-        if all(
-            e["operation"] in ("Apply", "Update") and e["fieldsType"] == "FieldsV1" and e["apiVersion"] for e in sent
-        ):
-            return [entry for entry in {identity(e): e for e in sent}.values() if read(entry["fieldsV1"])]
-    except (AttributeError, KeyError, TypeError):
-        pass
-    return old
-
-
-@lru_cache(256)
-def _unborn(node: Node) -> Json:
-    """Return an object of this schema as it is before its creation, with which its creator's fields are compared.
-
-    For a built-in kind that is a struct of Go, whose fields are not all optional: its spec is there, if empty. The
-    OpenAPI document shows which by their defaults and by `required`.
-    """
-    zero: Json = {}
-    for name, below in node.properties.items() if node.ref else ():
-        if below.default == {}:
-            zero[name] = _unborn(below)
-        elif below.default in ("", 0, False):
-            zero[name] = below.default
-        elif name in node.raw.get("required", ()) or below.format == "date-time":
-            zero[name] = None
-    return zero
+def _forgotten(after: Json) -> bool:
+    """Report whether the client wants all owners to be forgotten."""
+    return after["metadata"].get("managedFields") in ([], [{}])
 
 
 def _ownable(found: Json) -> Json:

@@ -17,7 +17,6 @@ from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
-_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def admit_deletion(target: Target) -> None:
@@ -27,8 +26,8 @@ def admit_deletion(target: Target) -> None:
 
 
 def admit_creation(store: Store, target: Target, new: Json) -> None:
-    """Raises ApiError 403 or 404: in a namespace that is missing or on its way out, of a pod as a service account that
-    there is not, and of a custom resource whose definition is on its way out."""
+    """Raises ApiError 403 or 404: in a namespace that is missing or on its way out, and of a pod as a service account
+    that there is not."""
     resource = target.resource
     check_open(store, target)
     if resource.full_name == "pods":
@@ -36,10 +35,6 @@ def admit_creation(store: Store, target: Target, new: Json) -> None:
         if store.get("serviceaccounts", target.namespace, account) is None:
             at = f'{target.namespace}/{account}: serviceaccount "{account}" not found'
             raise forbidden(resource, target.name, f"error looking up service account {at}")
-    # A CRD bears the name under which its objects are stored.
-    definition = store.get(_DEFINITIONS, "", resource.full_name) if resource.custom else None
-    if definition is not None and "deletionTimestamp" in definition["metadata"]:
-        raise forbidden(resource, target.name, "create not allowed while custom resource definition is terminating")
 
 
 def check_open(store: Store, target: Target) -> None:

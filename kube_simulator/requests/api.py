@@ -35,8 +35,6 @@ from kube_simulator.values import Json, same
 
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
 _CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services"})
-# Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
-_SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
 
@@ -134,10 +132,10 @@ class Api:
                 self.store.delete(resource.collection, target.namespace, target.name)
             elif outcome is not found:
                 outcome = self.store.put(resource.collection, outcome)
-        if outcome is None and resource.collection not in _SHOWN_WHEN_GONE:
+        if outcome is None:
             group = {"group": resource.group} if resource.group else {}
             return {"name": target.name, **group, "kind": resource.plural, "uid": found["metadata"]["uid"]}, True
-        return bodies.shown(resource, found if outcome is None else outcome), False
+        return bodies.shown(resource, outcome), False
 
     async def delete_collection(self, target: Target, selection: Selection, options: DeleteOptions) -> list[Json]:
         """Delete what is selected; the objects as they were."""
@@ -157,15 +155,10 @@ class Api:
         named = replace(target, name=new["metadata"]["name"])
         new = self._finished(change, named, new, None)
         admission.admit_creation(self.store, named, new)
-        version = new["metadata"].get("resourceVersion") or ""
-        if not change.options.dry_run and version.isdecimal() and int(version) != 0:
+        if not change.options.dry_run and new["metadata"].get("resourceVersion") not in (None, "", "0"):
             raise internal("resourceVersion should not be set on objects to be created")
-        taken = self._live(named)
-        if taken is not None:
-            refused = already_exists(resource, named.name)
-            if "deletionTimestamp" in taken["metadata"]:
-                refused.message = f"object is being deleted: {refused.message}"
-            raise refused
+        if self._live(named) is not None:
+            raise already_exists(resource, named.name)
         if not change.options.dry_run:
             new = self.store.put(resource.collection, new)
         return Written(bodies.shown(resource, new), True, change.warnings)
@@ -257,8 +250,7 @@ class Api:
         causes = metadata.metadata_problems(resource, new, old)
         if resource.custom:
             causes += structural.validate(resource.schema, new)
-            causes += scale.problems(resource, new, target.subresource)
-            causes += validation_rules.rule_problems(resource.schema, new, old, causes)
+            causes = causes or validation_rules.rule_problems(resource.schema, new, old)
         causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from kube_simulator.resources import Resource
@@ -19,7 +18,6 @@ class User:
     name: str
     groups: frozenset[str] = frozenset()
     uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

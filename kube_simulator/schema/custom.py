@@ -10,19 +10,19 @@ good.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.resources import Column, Resource, ScalePaths
-from kube_simulator.schema import causes, kubernetes, patterns, validation_rules
+from kube_simulator.resources import Resource, ScalePaths
+from kube_simulator.schema import causes, kubernetes, validation_rules
 from kube_simulator.schema.expressions import CompileError
 from kube_simulator.schema.node import REFERENCE_PREFIX, Node
+from kube_simulator.schema.validation import compiled_pattern
 from kube_simulator.values import Json
 
 _OBJECT_META: Final = kubernetes.META + "ObjectMeta"
-_NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
-_AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def resources_of(crd: Json) -> list[Resource]:
@@ -99,15 +99,16 @@ def _refuse_the_unknown(schema: Json, path: str) -> None:
     """501 for patterns and rules that the simulator cannot check."""
     try:
         if pattern := schema.get("pattern"):
-            patterns.compiled(pattern)
-    except patterns.UnknownPattern as error:
+            compiled_pattern(pattern)
+    except re.error as error:
         raise not_implemented(f"the pattern at {path}: {error}") from error
     for rule in schema.get("x-kubernetes-validations") or ():
-        for text in filter(None, (rule.get("rule"), rule.get("messageExpression"))):
-            try:
-                validation_rules.expression_of(text)
-            except CompileError as error:
-                raise not_implemented(f"the rule {json.dumps(text)} at {path}: {error}") from error
+        if "optionalOldSelf" in rule:
+            raise not_implemented(f"a rule with optionalOldSelf at {path}")
+        try:
+            validation_rules.expression_of(rule["rule"])
+        except CompileError as error:
+            raise not_implemented(f"the rule {json.dumps(rule['rule'])} at {path}: {error}") from error
     children = [*(schema.get("properties") or {}).items()]
     children += [(key, schema[key]) for key in ("items", "additionalProperties", "not") if key in schema]
     children += [(key, each) for key in ("allOf", "anyOf", "oneOf") for each in schema.get(key) or ()]
@@ -118,7 +119,6 @@ def _refuse_the_unknown(schema: Json, path: str) -> None:
 
 def _resource(spec: Json, version: Json) -> Resource:
     names, subresources = spec["names"], version.get("subresources") or {}
-    columns = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
     scale = subresources.get("scale")
     return Resource(
         group=spec["group"],
@@ -130,19 +130,12 @@ def _resource(spec: Json, version: Json) -> Resource:
         schema=node_of(version["schema"]["openAPIV3Schema"]),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
-        columns=(Column(_NAME_COLUMN), *map(_column, columns)),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=scale
         and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
         custom=True,
         list_kind=names["listKind"],
     )
-
-
-def _column(column: Json) -> Column:
-    defaults = {"format": "", "description": "", "priority": 0}
-    given = {key: value for key, value in column.items() if key != "jsonPath" and value is not None}
-    return Column({**defaults, **given}, column["jsonPath"])
 
 
 def _completed(schema: Json, *, root: bool = False) -> Json:

@@ -1,6 +1,6 @@
 """Label selectors: their grammar, and what they match.
 
-Differs from Kubernetes: one that cannot be read is refused in fewer words.
+Differs from Kubernetes: one that cannot be read is refused in fewer words, and so are `<` and `>`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ from kube_simulator.errors import bad_request
 from kube_simulator.names import label_value, qualified_name
 from kube_simulator.values import Json
 
-Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 _WORD: Final = r"[^=!(),<>\s]+"
 _VALUES: Final = rf"\(\s*(?P<values>(?:{_WORD})?\s*(?:,\s*(?:{_WORD})?\s*)*)\)"
 _TERM: Final = re.compile(
     rf"\s*(?:(?P<not>!)\s*(?P<absent>{_WORD})|(?P<key>{_WORD})\s*"
-    rf"(?:(?P<set>in|notin)\s*{_VALUES}|(?P<sign>==|!=|=|<|>)\s*(?P<value>{_WORD})?)?)\s*(?:,(?=\s*\S)|$)"
+    rf"(?:(?P<set>in|notin)\s*{_VALUES}|(?P<sign>==|!=|=)\s*(?P<value>{_WORD})?)?)\s*(?:,(?=\s*\S)|$)"
 )
-_OPERATORS: Final[Mapping[str, Operator]] = {
-    **{"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn", ">": "Gt", "<": "Lt"}
-}
-_INTEGER: Final = re.compile("[+-]?[0-9]{1,20}")
+_OPERATORS: Final[Mapping[str, Operator]] = {**{"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +41,7 @@ class Requirement:
                 return value is not None and value in self.values
             case "NotIn":
                 return value is None or value not in self.values
-            case "Exists" | "DoesNotExist":
-                return (value is not None) is (self.operator == "Exists")
-        if value is None or not _INTEGER.fullmatch(value):
-            return False
-        number, bound = int(value), int(next(iter(self.values)))
-        return number > bound if self.operator == "Gt" else number < bound
+        return (value is not None) is (self.operator == "Exists")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +87,6 @@ def from_label_selector(selector: Json) -> Labels:
 
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
     wrong = [qualified_name(key), *map(label_value, values)]
-    if operator in ("Gt", "Lt"):
-        wrong += ["" if _INTEGER.fullmatch(each) else "the value must be an integer" for each in values]
     if problems := "; ".join(filter(None, wrong)):
         raise bad_request(f'unable to parse requirement: Invalid value: "{key}": {problems}')
     return Requirement(key, operator, frozenset(values))

@@ -1,7 +1,7 @@
 """Lists: which version of a collection is asked for, and which page of it.
 
 Differs from Kubernetes: a version that is yet to come is refused at once, and not after three seconds; a continue token
-that cannot be read is refused in fewer words.
+that cannot be read is refused in fewer words, and one that is too old without another by which to go on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from kube_simulator.errors import ApiError, bad_request, expired, invalid_parameter
 from kube_simulator.resources import Resource
@@ -19,13 +18,6 @@ from kube_simulator.schema.causes import forbidden
 from kube_simulator.store.selection import Selection, selection_of
 from kube_simulator.store.store import Forgotten, Store
 from kube_simulator.values import Json
-
-# In a token: go on in what is the present then, though the pages are no one snapshot any more.
-_INCONSISTENT: Final = -1
-_CONTINUE_TOO_OLD: Final = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter, or use the continue token in this response to retrieve the rest, inconsistently."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +33,6 @@ class Listing:
     """How many objects come after the page; None on the last one, and where a selector makes it unknown."""
 
 
-@dataclass
-class ContinueExpired(ApiError):
-    """410 with a token by which the rest can be had all the same, as of a later version."""
-
-    fresh_token: str = ""
-
-    def status(self) -> Json:
-        """The Status; the token is in its metadata."""
-        return {**super().status(), "metadata": {"continue": self.fresh_token}}
-
-
 def list_page(store: Store, resource: Resource, namespace: str, query: Mapping[str, str]) -> Listing:
     """The page that a query asks for; without a namespace, of all. Raises ApiError 400, 410, 422, 504."""
     selection = selection_of(resource, query)
@@ -59,7 +40,7 @@ def list_page(store: Store, resource: Resource, namespace: str, query: Mapping[s
     if exact is None:
         revision, items = store.revision, present(store, resource, namespace, selection)
     else:
-        revision, items = exact, _past(store, resource, namespace, exact, start)
+        revision, items = exact, _past(store, resource, namespace, exact)
 
     def position(object: Json) -> str:
         metadata = object["metadata"]
@@ -125,16 +106,14 @@ def _desired(query: Mapping[str, str], current: int) -> tuple[int | None, str, i
     check(
         {
             "resourceVersionMatch: it is forbidden without resourceVersion": bool(match and not text),
-            "resourceVersionMatch: it is forbidden when continue is provided": bool(match and token),
             "resourceVersionMatch: it must be Exact or NotOlderThan": match not in ("", "Exact", "NotOlderThan"),
-            "resourceVersionMatch: Exact is forbidden for resourceVersion 0": match == "Exact" and text == "0",
             "sendInitialEvents: it is forbidden for list": "sendInitialEvents" in query,
         }
     )
     start = ""
     if token:
         version, start = _decoded(token)
-        exact = version != _INCONSISTENT
+        exact = True
         if text not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
     else:
@@ -148,15 +127,12 @@ def _desired(query: Mapping[str, str], current: int) -> tuple[int | None, str, i
     return version if exact else None, start, limit
 
 
-def _past(store: Store, resource: Resource, namespace: str, revision: int, start: str) -> list[Json]:
+def _past(store: Store, resource: Resource, namespace: str, revision: int) -> list[Json]:
     """List all objects of a revision in order."""
     try:
         return store.list_at(resource.collection, namespace, revision)
     except Forgotten:
-        if not start:
-            raise expired("The resourceVersion for the provided list is too old.") from None
-        fresh = _encoded(_INCONSISTENT, start)
-        raise ContinueExpired(410, "Expired", _CONTINUE_TOO_OLD, fresh_token=fresh) from None
+        raise expired("The resourceVersion for the provided list is too old.") from None
 
 
 def _encoded(revision: int, start: str) -> str:

@@ -1,8 +1,7 @@
 """Watches: streams of what happens to the objects of a resource, each with its place in history and its selection.
 
 Differs from Kubernetes: Events are watched like all other kinds, where the real server reads them from etcd without a
-cache; how far a reader may fall behind is counted in events and not in time; a built-in kind's bookmark has no empty
-spec and status.
+cache; a reader may fall behind however far; a built-in kind's bookmark has no empty spec and status.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ _MIN_TIMEOUT_S: Final = 1800.0
 BOOKMARK_INTERVAL_S: Final = 60.0
 # And one 1.3 to 3 s before the end.
 _LAST_BOOKMARK_BEFORE_END_S: Final = 2.0
-# A reader who is this far behind is given up; the real server waits a few seconds for one whose buffers are full.
-MAX_UNDELIVERED_EVENTS: Final = 10_000
 # Taken at once, so that the encoding of a long streaming list lets others work in between.
 BATCH_EVENTS: Final = 500
 
@@ -60,8 +57,6 @@ def start_of(query: Mapping[str, str]) -> Start:
     check(
         {
             "resourceVersionMatch: sendInitialEvents requires NotOlderThan": streaming and match != "NotOlderThan",
-            "resourceVersionMatch: it is forbidden for watch without sendInitialEvents": bool(match) and not streaming,
-            "resourceVersionMatch: it is forbidden when continue is provided": bool(match and query.get("continue")),
         }
     )
     if not version.isdecimal():
@@ -126,7 +121,6 @@ class Stream:
         # The revision that the reader was given, by the start or by a bookmark.
         self._sent = start.revision
         self._pending: list[Event] = []
-        self._most_pending = MAX_UNDELIVERED_EVENTS
         self._news = asyncio.Event()
 
     async def batch(self, most: int = BATCH_EVENTS) -> list[Event]:
@@ -164,9 +158,8 @@ class Stream:
             self.end()
 
     def begin(self, events: list[Event], revision: int) -> None:
-        """Report this first, after which the reader has seen `revision`. However much it is, it is not too much."""
+        """Report this first, after which the reader has seen `revision`."""
         self._pending = events
-        self._most_pending = len(events) + MAX_UNDELIVERED_EVENTS
         self._sent = revision
 
     def offer(self, change: Change) -> None:
@@ -176,8 +169,6 @@ class Stream:
         if event is not None and change.revision > self._sent:
             self._pending.append(event)
             self._news.set()
-            if len(self._pending) > self._most_pending:
-                self.end()
 
     def event_of(self, change: Change) -> Event | None:
         """Return the event of a change for this watch."""

@@ -60,8 +60,7 @@ def test_a_finalizer_keeps_a_deleted_object_until_it_is_removed(api: Api, namesp
 
     assert api.delete(one).expect(200) == deleted, "a second deletion changes nothing"
     assert api.merge(one, {"metadata": {"deletionTimestamp": None}}).expect(200) == deleted, "there is no way back"
-    again = api.post(path("configmaps", namespace), config_map("a")).expect(409, "AlreadyExists")
-    assert "object is being deleted" in again["message"]
+    api.post(path("configmaps", namespace), config_map("a")).expect(409, "AlreadyExists")
     more = {"metadata": {"finalizers": [FINALIZER, "conformance.example.com/more"]}}
     refused = api.merge(one, more).expect(422, "Invalid")
     assert refused["details"]["causes"][0]["field"] == "metadata.finalizers"

@@ -48,12 +48,14 @@ def test_the_smallest_event_is_taken_and_comes_back_as_sent(api: Api, namespace:
     assert api.get(path("events", namespace, "e")).expect(200) == created
 
 
+@pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize("field", ["reportingController", "reportingInstance", "action", "reason"])
 def test_an_event_without_what_it_must_have_is_422(api: Api, namespace: str, field: str) -> None:
     refused = api.post(path("events", namespace), event(namespace, **{field: None})).expect(422, "Invalid")
     assert any(field in name for _, name in causes(refused)) or field in refused["message"]
 
 
+@pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -68,6 +70,7 @@ def test_an_event_over_a_limit_is_422(api: Api, namespace: str, fields: Json) ->
     api.post(path("events", namespace), event(namespace, **fields)).expect(422, "Invalid")
 
 
+@pytest.mark.cluster("kubernetes")
 def test_an_event_names_the_namespace_of_what_it_regards_outside_of_default(api: Api, namespace: str) -> None:
     subject = regarding(api.post(path("configmaps", namespace), config_map("a")).expect(201))
     created = api.post(path("events", namespace), event(namespace, regarding=subject)).expect(201)

@@ -43,10 +43,3 @@ def test_an_address_or_the_lack_of_one_lasts(api: Api, namespace: str, first: st
     for unsaid in ({"clusterIP": None}, {"clusterIP": "", "clusterIPs": None}):
         assert api.merge(one, {"spec": unsaid}).expect(200)["spec"]["clusterIP"] == given
     assert api.put(one, service("web")).expect(200)["spec"]["clusterIP"] == given
-
-
-def test_a_service_gets_ports_on_nodes_and_keeps_its_address(api: Api, namespace: str) -> None:
-    before = create(api, namespace)["spec"]
-    on_nodes = api.merge(path("services", namespace, "web"), {"spec": {"type": "NodePort"}}).expect(200)["spec"]
-    assert on_nodes["clusterIP"] == before["clusterIP"]
-    assert on_nodes["ports"][0]["nodePort"] > 0

@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.v1alpha1 import QUANTITY
 from tests.cluster import Cluster
@@ -24,6 +26,7 @@ QUANTITIES: list[str | int] = [
 ]
 
 
+@pytest.mark.cluster("kubernetes")
 def test_the_api_server_writes_every_quantity_back_as_the_operator_wants_it(cluster: Cluster, namespace: str) -> None:
     assert all(re.fullmatch(QUANTITY, str(quantity)) for quantity in QUANTITIES), "the API server takes no other"
     containers: list[dict[str, Any]] = [

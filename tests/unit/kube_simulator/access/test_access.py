@@ -61,17 +61,17 @@ def test_a_token_is_its_account_s_until_a_minute_after_its_time(access: Access) 
     access.now += timedelta(seconds=660)
     assert access.tokens.authenticate(None, f"Bearer {token}").name == ROBOT
     access.now += timedelta(seconds=1)
-    with pytest.raises(InvalidToken, match="service account token has expired"):
+    with pytest.raises(InvalidToken, match="invalid bearer token"):
         access.tokens.verify(token)
 
 
 def test_a_token_dies_with_its_account(access: Access) -> None:
     token = access.token()
     access.store.delete("serviceaccounts", "shop", "robot")
-    with pytest.raises(InvalidToken, match='serviceaccounts "robot" not found'):
+    with pytest.raises(InvalidToken, match="invalid bearer token"):
         access.tokens.verify(token)
     access.put_account("uid-new")
-    with pytest.raises(InvalidToken, match="does not match claim"):
+    with pytest.raises(InvalidToken, match="invalid bearer token"):
         access.tokens.verify(token)
 
 

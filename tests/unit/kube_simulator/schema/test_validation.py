@@ -13,7 +13,6 @@ FIELDS: Json = {
     "s": {**TEXT, "minLength": 1, "maxLength": 3, "pattern": "^[a-z]*$"},
     "e": {**TEXT, "enum": ["a", "b"]},
     "f": {**TEXT, "format": "date-time"},
-    "u": {**TEXT, "format": "uuid"},
     "either": EITHER,
     "null": {**TEXT, "nullable": True},
     "l": a_list(INTEGER, minItems=1, maxItems=2),
@@ -33,7 +32,6 @@ NODE = custom.node_of(an_object({"spec": an_object(FIELDS)}))
     [
         *(("n", 2), ("n", 4.0), ("s", "abc"), ("e", "a"), ("f", "2026-01-01T00:00:00Z"), ("either", 1)),
         *(
-            ("u", "123e4567-e89b-12d3-a456-426614174000"),
             ("either", "a"),
             ("null", None),
             ("l", [1]),
@@ -61,7 +59,6 @@ def test_what_fits_is_taken(field: str, value: object) -> None:
         ("s", None, "TypeInvalid", "spec.s"),
         ("e", "c", "NotSupported", "spec.e"),
         ("f", "yesterday", "TypeInvalid", "spec.f"),
-        ("u", "x", "TypeInvalid", "spec.u"),
         ("either", 1.5, "TypeInvalid", "spec.either"),
         ("l", [], "Invalid", "spec.l"),
         ("l", [1, 2, 3], "TooMany", "spec.l"),

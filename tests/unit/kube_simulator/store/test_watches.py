@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kube_simulator.errors import bad_request
-from kube_simulator.store import watches as module
 from kube_simulator.store.store import Store
 from kube_simulator.store.watches import Stream, Watches
 from kube_simulator.values import Json
@@ -210,24 +209,3 @@ async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> 
     assert watches.streams == (there,)
     watches.end_all()
     assert await rest(there) == []
-
-
-async def test_a_reader_who_is_too_slow_gets_what_is_pending_and_a_clean_end(
-    watches: Watches, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_UNDELIVERED_EVENTS", 2)
-    slow = follow(watches, **STREAMING)
-    fast = follow(watches, resourceVersion=1)
-    for name in "cde":
-        put(store, name)
-        await fast.batch()
-    events = [(type_, each["metadata"].get("name")) for type_, each in await rest(slow)]
-    assert events == [
-        ("ADDED", "a"),
-        ("ADDED", "b"),
-        ("BOOKMARK", None),
-        ("ADDED", "c"),
-        ("ADDED", "d"),
-        ("ADDED", "e"),
-    ]
-    assert watches.streams == (fast,)
