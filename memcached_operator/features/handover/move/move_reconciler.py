@@ -223,6 +223,7 @@ class MoveReconciler:
         workload = self._caches.workloads_of(memcached).get("StatefulSet")
         servers = [each for each in pods if workload is not None and each.workload == workload.kind]
         holder = self._holder(memcached)
+        staying = [each for each in servers if spec is None or each.ordinal < spec.size]
         uids = {next_uid} if holder is None else {each.uid for each in servers if each.name == holder.name}
         found = await asyncio.gather(
             *(self._server(known, each, is_queried=each.uid in uids) for each in servers),
@@ -235,7 +236,7 @@ class MoveReconciler:
             _begins_in_s(desired, last, now),
             next_uid,
             found,
-            frozenset(each.uid for each in servers if workload is not None and is_stale(each, workload)),
+            frozenset(each.uid for each in staying if workload is not None and is_stale(each, workload)),
             holder,
             workload.holder if workload is not None else "",
             frozenset(known.purged),

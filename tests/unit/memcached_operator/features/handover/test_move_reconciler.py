@@ -344,6 +344,35 @@ async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
     assert servers.listed == 3
 
 
+@pytest.mark.parametrize("size", [1, 0])
+@pytest.mark.parametrize("step", ["Copying", "Closing"])
+async def test_a_server_that_is_desired_no_more_does_not_move(step: str, size: int) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.change(size, maxConnections=2048)
+    for _ in range(40):
+        await servers.control_and_reconcile(0.5)
+        if servers.holder is None:
+            break
+    assert servers.holder is None
+    await servers.done()
+    assert servers.listed == servers.count() == size
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_workload_that_changes_meanwhile_leaves_no_holder(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.change(2, maxConnections=2048, workload="Deployment", handover=None)
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+    assert (servers.holder, servers.move) == (None, None)
+    assert HOLDER_ANNOTATION not in servers.template
+    assert not any("11210" in text for text in servers.peers_text())
+
+
 async def test_clients_of_a_former_list_are_waited_for() -> None:
     servers = MovingServers()
     servers.change(2)
