@@ -33,6 +33,7 @@ class MovingServers(Servers):
         lacking: what the next passes find, the next one first; then nothing lacks.
         holder_ready: a holder gets ready.
         holder_stays: one that is deleted does not end, as on a node that is lost.
+        has_room: a server is made while there is a holder.
         moves: steps of each move as the status had them.
     """
 
@@ -42,7 +43,7 @@ class MovingServers(Servers):
         self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
         self.lacking: list[int] = []
-        self.holder_ready, self.holder_stays = True, False
+        self.holder_ready, self.holder_stays, self.has_room = True, False, True
         self.moves: list[tuple[str, str]] = []
         self._size, self._is_whole = 0, False
 
@@ -107,7 +108,7 @@ class MovingServers(Servers):
             objects.pop(("Pod", NAMESPACE, HELD), None)
         kept = objects.pop(("Pod", NAMESPACE, HELD), None)
         was_whole, self._is_whole = self._is_whole, len([*self.pods()]) == self._size
-        if self._is_whole or not was_whole:  # a pod that is gone is made later
+        if self._is_whole or not (was_whole or (holder is not None and not self.has_room)):  # a pod that is gone is made later
             super().control()
         if kept is not None:
             if kept["metadata"]["uid"] not in self._addresses:
@@ -287,6 +288,16 @@ async def test_a_server_that_does_not_confirm_keeps_nothing_from_being_replaced(
     await servers.done()
     expected = f"The items of {NAME}-1 do not move, as it did not confirm its peers in time"
     assert expected in [each.note for each in servers.world.recorder.events]
+
+
+async def test_a_holder_that_has_the_room_of_the_new_server_goes() -> None:
+    servers = await begun(2)
+    servers.has_room = False
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes[0] == f"The items of {NAME}-1 do not move, as the new server did not start beside its holder"
+    assert servers.holder is None
 
 
 async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() -> None:

@@ -170,6 +170,8 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("a template that another holder left", seen(old(), None), Await(MoveAwaited.TEMPLATE)),
     ("the server is gone", seen(None, holder()), Tell(holder().server or OTHER, Peers(2))),
     ("the new one is awaited", seen(None, FORGOT), Await(MoveAwaited.SUCCESSOR)),
+    ("the new one is not made", seen(None, FORGOT, given_up=frozenset(("old",))), Await(MoveAwaited.TEMPLATE)),
+    ("so the holder goes", seen(None, FORGOT, "", given_up=frozenset(("old",))), End()),
     ("the new one starts", seen(new(ready=False), FORGOT), Await(MoveAwaited.SUCCESSOR)),
     ("the new one does not confirm", seen(new(confirmed_s=None), FORGOT), Await(MoveAwaited.CONFIRMATION)),
     ("nothing is copied back", seen(new(), FORGOT), Copy(FORGOT.server or OTHER, new())),
@@ -200,6 +202,9 @@ def test_a_new_server_that_finds_no_node_beside_the_holder_gets_its_room() -> No
     waits = decide_move(seen(new(ready=False, placed=False), FORGOT))
     assert (waits.limit_s, waits.late) == (60.0, NotMoved.NO_SUCCESSOR)
     assert decide_move(seen(new(ready=False), FORGOT)).limit_s is None
+    for held in (FORGOT, ALONE):
+        waits = decide_move(seen(None, held))
+        assert (waits.uid, waits.limit_s, waits.late) == ("old", 60.0, NotMoved.NO_SUCCESSOR)
 
 
 def _any_server(chance: random.Random, build: Any, *peers: Peers | None) -> MovingServer:
