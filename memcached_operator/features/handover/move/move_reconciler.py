@@ -39,6 +39,7 @@ from memcached_operator.features.handover.move.situation import (
     Copy,
     End,
     Holder,
+    MoveAwaited,
     MoveDecision,
     MoveSituation,
     MovingServer,
@@ -193,16 +194,15 @@ class MoveReconciler:
             is_off = spec is not None and not spec.moves
             message = ""
             if isinstance(decision.action, Await):
-                outcome += Outcome(requeue_s=decision.action.for_s)
-                message = UNDER_WAY[None].format(decision.name)
+                is_going = decision.action.why is MoveAwaited.HOLDER_GONE
+                outcome += Outcome(requeue_s=_AGAIN_S if is_going else decision.action.for_s)
+                message = UNDER_WAY[MoveStep.DISCONNECTING if is_going else None].format(decision.name, _pod(memcached))
             return MoveProgress(None if is_off else Moving({}, frozenset(known.given_up), message), None, outcome)
         made_with = {}
         if (born := decision.made_with) is not None:
             peers = Peers(1, (born.pod.address,))
             made_with = {HOLDER_ANNOTATION: born.pod.uid, PEERS_ANNOTATION: str(peers)}
         released = frozenset((decision.uid,) if isinstance(decision.action, Release) else ())
-        if situation.holder is not None and situation.holder.is_deleting:
-            released = frozenset(known.given_up)  # nobody knows it any more
         message = UNDER_WAY[status.step].format(status.server, status.holder)
         is_held = situation.holder is not None and status.step not in (MoveStep.CLOSING, MoveStep.REPLACING)
         overrides = _NO_DISRUPTIONS if is_held and spec is not None and _has_budget(spec) else {}
@@ -377,7 +377,12 @@ class MoveReconciler:
         before = last.handover.move if last.handover is not None else None
         name = decision.name or (before.server if before is not None else memcached.name)
         since = before.startTime if before is not None and before.server == name else status_time(now)
-        return HandoverMove(name, f"{holder_key(memcached.key).name}-0", decision.step, since)
+        return HandoverMove(name, _pod(memcached), decision.step, since)
+
+
+def _pod(memcached: MemcachedRecord) -> str:
+    """Name of the holder's pod."""
+    return f"{holder_key(memcached.key).name}-0"
 
 
 def _has_budget(spec: Spec) -> bool:

@@ -65,12 +65,10 @@ def decide_move(situation: MoveSituation) -> MoveDecision:
     holder = situation.holder
     if holder is None:
         return _without_holder(situation)
-    if holder.is_deleting:
-        found = MoveDecision(
-            Await(MoveAwaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or ""
-        )
+    if holder.is_deleting and not situation.made_with:  # nobody is to know it any more, so that the list may change
+        found = MoveDecision(Await(MoveAwaited.HOLDER_GONE), None, holder.name, situation.next_uid or "")
         if not found.uid or found.uid in situation.given_up:
-            return found
+            return replace(found, action=NoMove())
         return replace(found, limit_s=GONE_WITHIN_S, late=NotMoved.HOLDER_STAYS)  # as on a node that is lost
     old = next((each for each in situation.servers if each.pod.uid == holder.uid), None)
     if old is not None:

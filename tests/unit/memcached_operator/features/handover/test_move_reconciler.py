@@ -311,6 +311,10 @@ async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() 
             break
     notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
     assert notes == [f"The items of {NAME}-0 do not move, as the holder of another server does not end"]
+    await servers.done()
+    assert (servers.budget, servers.holder is None) == (1, False)
+    servers.change(3, maxConnections=2048)
+    await servers.until("Published")
     servers.holder_stays = False
     await servers.done()
 
