@@ -46,7 +46,8 @@ class MoveMemory:
     def keep(self, situation: MoveSituation) -> None:
         """Forget who was given up, but for those that are to be replaced still."""
         if situation.holder is None:
-            kept = {uid: why for uid, why in self.given_up.items() if uid in situation.stale}
+            due = situation.stale | {situation.next_uid}  # also for memory that it cannot be given, or a Secret
+            kept = {uid: why for uid, why in self.given_up.items() if uid in due}
             self.given_up = {uid: why for uid, why in kept.items() if why is not NotMoved.UNNEEDED}
 
     def collect(self) -> None:

@@ -16,7 +16,7 @@ from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Conflict, Forbidden, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
-from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, rfc3339, stateful_set
+from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, resize, rfc3339, stateful_set
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
 from tests.unit.memcached_operator.world import World
 
@@ -108,7 +108,9 @@ class MovingServers(Servers):
             objects.pop(("Pod", NAMESPACE, HELD), None)
         kept = objects.pop(("Pod", NAMESPACE, HELD), None)
         was_whole, self._is_whole = self._is_whole, len([*self.pods()]) == self._size
-        if self._is_whole or not (was_whole or (holder is not None and not self.has_room)):  # a pod that is gone is made later
+        if self._is_whole or not (
+            was_whole or (holder is not None and not self.has_room)
+        ):  # a pod that is gone is made later
             super().control()
         if kept is not None:
             if kept["metadata"]["uid"] not in self._addresses:
@@ -439,6 +441,22 @@ async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause
     servers.world.clock.advance(HOLDER_WITHIN_S)
     await servers.control_and_reconcile()
     assert "NotMoved" in reasons(servers.world)
+
+
+async def test_a_server_that_is_replaced_for_memory_that_its_node_lacks_is_tried_once() -> None:
+    servers = await begun(1)
+    former = pod(servers.world, 0)["metadata"]["uid"]
+    servers.holder_ready = False
+    servers.change(1, memory="128Mi")
+    await servers.control_and_reconcile(0.5)
+    for each in servers.pods():
+        resize(servers.world, each, type="PodResizePending", reason="Infeasible", message="no room")
+    for _ in range(300):
+        await servers.control_and_reconcile(0.5)
+        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
+            break
+    assert reasons(servers.world).count("NotMoved") == 1
+    assert former not in {each["metadata"]["uid"] for each in servers.pods()}
 
 
 async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once() -> None:
