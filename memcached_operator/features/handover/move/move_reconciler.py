@@ -239,6 +239,7 @@ class MoveReconciler:
             frozenset(each.uid for each in staying if workload is not None and is_stale(each, workload)),
             holder,
             workload.holder if workload is not None else "",
+            workload is None or workload.is_observed,
             frozenset(known.purged),
             frozenset(known.given_up),
             frozenset(known.unconfirmed),

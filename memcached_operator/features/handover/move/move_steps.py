@@ -221,7 +221,7 @@ def _disconnecting(
 ) -> MoveDecision:
     """New servers are made without the holder first: one that forgets it may be replaced before that is written."""
     found = replace(found, step=MoveStep.DISCONNECTING, made_with=None, limit_s=None, late=None)
-    if situation.made_with:
+    if situation.made_with or not situation.is_observed:
         return replace(found, action=Await(MoveAwaited.TEMPLATE))
     if situation.connected:
         return replace(found, action=_told(situation.connected[0]))

@@ -108,10 +108,12 @@ class MovingServers(Servers):
             objects.pop(("Pod", NAMESPACE, HELD), None)
         kept = objects.pop(("Pod", NAMESPACE, HELD), None)
         was_whole, self._is_whole = self._is_whole, len([*self.pods()]) == self._size
-        if self._is_whole or not (
-            was_whole or (holder is not None and not self.has_room)
-        ):  # a pod that is gone is made later
+        there = {each["metadata"]["uid"] for each in self.pods()}
+        if self._is_whole or not was_whole:  # a pod that is gone is made later
             super().control()
+        for each in [*self.pods()]:
+            if holder is not None and not self.has_room and each["metadata"]["uid"] not in there:
+                del objects["Pod", NAMESPACE, each["metadata"]["name"]]
         if kept is not None:
             if kept["metadata"]["uid"] not in self._addresses:
                 self._addresses[kept["metadata"]["uid"]] = f"10.2.0.{len(self._addresses)}"
@@ -457,6 +459,20 @@ async def test_a_server_that_is_replaced_for_memory_that_its_node_lacks_is_tried
             break
     assert reasons(servers.world).count("NotMoved") == 1
     assert former not in {each["metadata"]["uid"] for each in servers.pods()}
+
+
+async def test_no_server_forgets_the_holder_before_the_controller_makes_new_ones_without_it() -> None:
+    servers = await begun(1)
+    servers.change(1, maxConnections=2048)
+    await servers.at(f"{NAME}-0", "Restoring")
+    for _ in range(20):
+        servers.world.show()
+        await servers.reconcile(0.5)
+        assert HOLDER_ANNOTATION not in servers.template or servers.holder is not None
+    assert HOLDER_ANNOTATION not in servers.template
+    assert f"1\n{servers.held_address} 11210" in servers.peers_text()
+    await servers.done()
+    assert servers.holder is None
 
 
 async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once() -> None:

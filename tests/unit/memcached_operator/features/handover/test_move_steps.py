@@ -178,6 +178,7 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("much lacks there", seen(new(), FORGOT, **copied(RESTORING, FAR)), Copy(FORGOT.server or OTHER, new())),
     ("nothing lacks there", seen(new(), FORGOT, **copied(RESTORING, WHOLE)), Await(MoveAwaited.TEMPLATE)),
     ("it is full", seen(new(), FORGOT, **copied(RESTORING, Copied((9, 5, 5), 9))), Await(MoveAwaited.TEMPLATE)),
+    ("its controller is behind", seen(new(), FORGOT, "", is_observed=False), Await(MoveAwaited.TEMPLATE)),
     ("new servers are made without the holder", seen(new(), FORGOT, ""), Tell(new(), Peers(2))),
     ("it forgets the holder", seen(new(Peers(2), None), FORGOT, ""), Await(MoveAwaited.CONFIRMATION)),
     ("it has forgotten", seen(new(Peers(2)), FORGOT, ""), End(has_moved=True)),
@@ -233,6 +234,7 @@ def _any(chance: random.Random) -> MoveSituation:
         frozenset(("old",)) if chance.random() < 0.8 else frozenset(),
         held,
         chance.choice(("", "h", "another")),
+        chance.random() < 0.8,
         uids if chance.random() < 0.5 else frozenset(),
         uids if chance.random() < 0.3 else frozenset(),
         frozenset(),
@@ -270,7 +272,8 @@ def _check(situation: MoveSituation, found: MoveDecision) -> None:
             assert situation.made_with == HELD.uid
         case Tell(server, Peers(addresses=())) if server.is_connected and server.pod.uid != HELD.uid:
             is_other = server.peers is not None and HELD.address not in server.peers.addresses
-            assert is_other or not situation.made_with, "a pod that is made now would ask what was forgotten"
+            is_made_without = situation.is_observed and not situation.made_with
+            assert is_other or is_made_without, "a pod that is made now would ask what was forgotten"
         case Tell(server, Peers(addresses=addresses)) if addresses and not server.is_connected:
             assert server.pod.uid == "old", "a pod that was not born with a holder never gets it"
             assert server.confirmed_s is not None
@@ -278,5 +281,6 @@ def _check(situation: MoveSituation, found: MoveDecision) -> None:
             assert situation.holder.server is not None
             assert situation.holder.server.is_connected, "it was given up"
         case End():
+            assert situation.is_observed
             assert not situation.made_with
             assert not _names_the_holder(situation)
