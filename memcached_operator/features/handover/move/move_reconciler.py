@@ -157,6 +157,11 @@ class MoveReconciler:
             family.add_metric((result,), self._counts[reason])
         yield family
 
+    def is_left(self, memcached: MemcachedRecord) -> bool:
+        """Report whether there is a holder that is not going, as where another client removed the move's status."""
+        holder = self._holder(memcached)
+        return holder is not None and not holder.is_deleting
+
     async def advance(
         self,
         memcached: MemcachedRecord,

@@ -347,6 +347,19 @@ async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
     assert not any("11210" in text for text in servers.peers_text())
 
 
+@pytest.mark.parametrize("step", ["Connecting", "Restoring"])
+async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    del memcached["status"]["handover"]["move"]
+    servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
+    await servers.done()
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+
+
 async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
     servers = await begun(2)
     servers.change(2, maxConnections=2048)
