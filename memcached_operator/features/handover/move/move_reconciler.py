@@ -14,13 +14,14 @@ from msgspec.structs import replace as with_fields
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily
 
-from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
+from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Problem, Status
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
+from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -320,8 +321,8 @@ class MoveReconciler:
                     self._report(memcached, type_, "NotMoved", not_moved(name or decision.name, why))
                 return AT_ONCE
             case End(has_moved, why):
-                if not await self._let_go(memcached):
-                    return AT_ONCE
+                if (outcome := await self._let_go(memcached, known)) is not None:
+                    return outcome
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (now - since).total_seconds() if since is not None else None
@@ -361,19 +362,28 @@ class MoveReconciler:
             logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
         return EMPTY
 
-    async def _let_go(self, memcached: MemcachedRecord) -> bool:
-        """Delete the holder, with its pod before it; report whether that was done."""
+    async def _let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
+        """Delete the holder, with its pod before it; None once that was done."""
         live = self._caches.stateful_sets.get(holder_key(memcached.key))
         if live is None or not is_owned(live, memcached.uid):
-            return True
+            return None
+        if known.refusal is not None and self._clock() < known.refused_s + _HOLD_AGAIN_S:
+            return Outcome((known.refusal,))
         try:
             await self._client.delete(
                 STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
             )
         except (Conflict, NotFound):
             self._client.outdated(STATEFUL_SETS, live)
-            return False
-        return True
+            return AT_ONCE
+        except (Forbidden, Invalid) as error:
+            message = f"The StatefulSet {live.name} cannot be deleted: {error.message or error}"
+            known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
+            known.refused_s = self._clock()
+            return Outcome((known.refusal,))
+        except (ServerError, TooManyRequests) as error:
+            return Outcome(failures=(error,))
+        return None
 
     def _status(
         self, memcached: MemcachedRecord, decision: MoveDecision, last: Status, now: datetime

@@ -496,6 +496,24 @@ async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once(
     assert reasons(servers.world).count("Moved") == 2
 
 
+async def test_a_holder_that_may_not_be_deleted_is_reported_and_all_else_goes_on() -> None:
+    servers = await begun(2)
+    refusal = Forbidden(403, "Forbidden", 'admission webhook "keep" denied the request')
+    servers.world.api.refuse("delete", "StatefulSet", *[refusal] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Disconnecting")
+    tried = 0
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+        tried += servers.world.api.verbs().count("delete StatefulSet")
+    assert 0 < tried <= 4
+    assert servers.world.condition("Degraded") == ("True", "DeniedByPolicy")
+    assert servers.world.message("Degraded").startswith(f"The StatefulSet {HOLDER} cannot be deleted: admission")
+    servers.world.api.refusals_of.clear()
+    await servers.done()
+    assert servers.holder is None
+
+
 async def test_items_that_could_not_be_copied_are_counted() -> None:
     servers = await begun(2)
     servers.lacking = [*range(2000, 1000, -1)]
