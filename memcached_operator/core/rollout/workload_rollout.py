@@ -196,7 +196,7 @@ class WorkloadRollout:
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
     ) -> WorkloadResult:
         last, manifest = snapshot.last, decision.manifest
-        if change.is_target and snapshot.moving is not None:
+        if kind == "StatefulSet" and snapshot.moving is not None:  # also where its servers leave
             manifest = with_annotations(manifest, snapshot.moving.made_with)
         made_before = last.observedGeneration is not None and last.workload in (None, kind)
         doing = self._keepers[kind].ensure(

@@ -194,7 +194,7 @@ class HandoverReconciler:
         """
         move = NO_MOVE
         is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
-        if is_wanted or (last.handover is not None and last.handover.move is not None):
+        if is_wanted or (last.handover is not None and last.handover.move is not None) or self.moves.is_left(memcached):
             move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
             if move.status is not None:
                 state = last.handover and msgspec.structs.replace(last.handover, move=move.status)

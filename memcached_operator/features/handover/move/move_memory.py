@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from memcached_operator.api.status import MoveStep
+from memcached_operator.api.status import MoveStep, Problem
 from memcached_operator.features.handover.move.situation import Copied, MoveSituation, NotMoved
 from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.transfer import Transferred
@@ -28,7 +28,8 @@ class MoveMemory:
         tasks: of what is under way: a purge, a pass.
         awaited: what is waited for with a limit, and since when.
         reported: uids of pods whose move was reported to begin.
-        refused_s: by the clock, when the API server refused a holder last.
+        refused_s: by the clock, when the API server refused to make a holder last, or to delete it.
+        refusal: the latter.
     """
 
     purged: set[str] = field(default_factory=set)
@@ -42,11 +43,13 @@ class MoveMemory:
     awaited: tuple[object, float] | None = None
     reported: set[str] = field(default_factory=set)
     refused_s: float = float("-inf")
+    refusal: Problem | None = None
 
     def keep(self, situation: MoveSituation) -> None:
         """Forget who was given up, but for those that are to be replaced still."""
         if situation.holder is None:
-            kept = {uid: why for uid, why in self.given_up.items() if uid in situation.stale}
+            due = situation.stale | {situation.next_uid}  # also for memory that it cannot be given, or a Secret
+            kept = {uid: why for uid, why in self.given_up.items() if uid in due}
             self.given_up = {uid: why for uid, why in kept.items() if why is not NotMoved.UNNEEDED}
 
     def collect(self) -> None:
@@ -69,5 +72,6 @@ class MoveMemory:
             task.cancel()
         for each in (self.tasks, self.copied, self.confirmed_s, self.answered_s):
             each.clear()
+        self.refusal = None
         for uids in (self.purged, self.unconfirmed, self.reported):
             uids.clear()

@@ -14,13 +14,14 @@ from msgspec.structs import replace as with_fields
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily
 
-from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
+from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Problem, Status
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
+from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -39,6 +40,7 @@ from memcached_operator.features.handover.move.situation import (
     Copy,
     End,
     Holder,
+    MoveAwaited,
     MoveDecision,
     MoveSituation,
     MovingServer,
@@ -156,6 +158,11 @@ class MoveReconciler:
             family.add_metric((result,), self._counts[reason])
         yield family
 
+    def is_left(self, memcached: MemcachedRecord) -> bool:
+        """Report whether there is a holder that is not going, as where another client removed the move's status."""
+        holder = self._holder(memcached)
+        return holder is not None and not holder.is_deleting
+
     async def advance(
         self,
         memcached: MemcachedRecord,
@@ -193,16 +200,15 @@ class MoveReconciler:
             is_off = spec is not None and not spec.moves
             message = ""
             if isinstance(decision.action, Await):
-                outcome += Outcome(requeue_s=decision.action.for_s)
-                message = UNDER_WAY[None].format(decision.name)
+                is_going = decision.action.why is MoveAwaited.HOLDER_GONE
+                outcome += Outcome(requeue_s=_AGAIN_S if is_going else decision.action.for_s)
+                message = UNDER_WAY[MoveStep.DISCONNECTING if is_going else None].format(decision.name, _pod(memcached))
             return MoveProgress(None if is_off else Moving({}, frozenset(known.given_up), message), None, outcome)
         made_with = {}
         if (born := decision.made_with) is not None:
             peers = Peers(1, (born.pod.address,))
             made_with = {HOLDER_ANNOTATION: born.pod.uid, PEERS_ANNOTATION: str(peers)}
         released = frozenset((decision.uid,) if isinstance(decision.action, Release) else ())
-        if situation.holder is not None and situation.holder.is_deleting:
-            released = frozenset(known.given_up)  # nobody knows it any more
         message = UNDER_WAY[status.step].format(status.server, status.holder)
         is_held = situation.holder is not None and status.step not in (MoveStep.CLOSING, MoveStep.REPLACING)
         overrides = _NO_DISRUPTIONS if is_held and spec is not None and _has_budget(spec) else {}
@@ -223,6 +229,7 @@ class MoveReconciler:
         workload = self._caches.workloads_of(memcached).get("StatefulSet")
         servers = [each for each in pods if workload is not None and each.workload == workload.kind]
         holder = self._holder(memcached)
+        staying = [each for each in servers if spec is None or each.ordinal < spec.size]
         uids = {next_uid} if holder is None else {each.uid for each in servers if each.name == holder.name}
         found = await asyncio.gather(
             *(self._server(known, each, is_queried=each.uid in uids) for each in servers),
@@ -235,9 +242,10 @@ class MoveReconciler:
             _begins_in_s(desired, last, now),
             next_uid,
             found,
-            frozenset(each.uid for each in servers if workload is not None and is_stale(each, workload)),
+            frozenset(each.uid for each in staying if workload is not None and is_stale(each, workload)),
             holder,
             workload.holder if workload is not None else "",
+            workload is None or workload.is_observed,
             frozenset(known.purged),
             frozenset(known.given_up),
             frozenset(known.unconfirmed),
@@ -313,8 +321,8 @@ class MoveReconciler:
                     self._report(memcached, type_, "NotMoved", not_moved(name or decision.name, why))
                 return AT_ONCE
             case End(has_moved, why):
-                if not await self._let_go(memcached):
-                    return AT_ONCE
+                if (outcome := await self._let_go(memcached, known)) is not None:
+                    return outcome
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (now - since).total_seconds() if since is not None else None
@@ -354,19 +362,28 @@ class MoveReconciler:
             logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
         return EMPTY
 
-    async def _let_go(self, memcached: MemcachedRecord) -> bool:
-        """Delete the holder, with its pod before it; report whether that was done."""
+    async def _let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
+        """Delete the holder, with its pod before it; None once that was done."""
         live = self._caches.stateful_sets.get(holder_key(memcached.key))
         if live is None or not is_owned(live, memcached.uid):
-            return True
+            return None
+        if known.refusal is not None and self._clock() < known.refused_s + _HOLD_AGAIN_S:
+            return Outcome((known.refusal,))
         try:
             await self._client.delete(
                 STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
             )
         except (Conflict, NotFound):
             self._client.outdated(STATEFUL_SETS, live)
-            return False
-        return True
+            return AT_ONCE
+        except (Forbidden, Invalid) as error:
+            message = f"The StatefulSet {live.name} cannot be deleted: {error.message or error}"
+            known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
+            known.refused_s = self._clock()
+            return Outcome((known.refusal,))
+        except (ServerError, TooManyRequests) as error:
+            return Outcome(failures=(error,))
+        return None
 
     def _status(
         self, memcached: MemcachedRecord, decision: MoveDecision, last: Status, now: datetime
@@ -376,7 +393,12 @@ class MoveReconciler:
         before = last.handover.move if last.handover is not None else None
         name = decision.name or (before.server if before is not None else memcached.name)
         since = before.startTime if before is not None and before.server == name else status_time(now)
-        return HandoverMove(name, f"{holder_key(memcached.key).name}-0", decision.step, since)
+        return HandoverMove(name, _pod(memcached), decision.step, since)
+
+
+def _pod(memcached: MemcachedRecord) -> str:
+    """Name of the holder's pod."""
+    return f"{holder_key(memcached.key).name}-0"
 
 
 def _has_budget(spec: Spec) -> bool:

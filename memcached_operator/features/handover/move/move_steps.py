@@ -56,7 +56,7 @@ GONE_WITHIN_S: Final = 60.0
 SILENT_S: Final = 1.0
 """For so long a holder may not answer; writes fail meanwhile."""
 PLACED_WITHIN_S: Final = 60.0
-"""For so long a new server may wait for a node that the holder may keep it from."""
+"""For so long a new server may wait for a node, or for its pod, that the holder may keep it from, as by a quota."""
 _FAILURES: Final = 3
 
 
@@ -65,12 +65,10 @@ def decide_move(situation: MoveSituation) -> MoveDecision:
     holder = situation.holder
     if holder is None:
         return _without_holder(situation)
-    if holder.is_deleting:
-        found = MoveDecision(
-            Await(MoveAwaited.HOLDER_GONE), MoveStep.DISCONNECTING, holder.name, situation.next_uid or ""
-        )
+    if holder.is_deleting and not situation.made_with:  # nobody is to know it any more, so that the list may change
+        found = MoveDecision(Await(MoveAwaited.HOLDER_GONE), None, holder.name, situation.next_uid or "")
         if not found.uid or found.uid in situation.given_up:
-            return found
+            return replace(found, action=NoMove())
         return replace(found, limit_s=GONE_WITHIN_S, late=NotMoved.HOLDER_STAYS)  # as on a node that is lost
     old = next((each for each in situation.servers if each.pod.uid == holder.uid), None)
     if old is not None:
@@ -181,12 +179,14 @@ def _given_up(
 def _replacing(situation: MoveSituation, holder: Holder) -> MoveDecision:
     """While the server is away."""
     held = holder.server
-    found = MoveDecision(Await(MoveAwaited.SUCCESSOR), MoveStep.REPLACING, holder.name)
-    if held is None:
-        return found
-    if situation.made_with == held.pod.uid:
+    found = MoveDecision(Await(MoveAwaited.SUCCESSOR), MoveStep.REPLACING, holder.name, holder.uid)
+    if holder.uid in situation.given_up:
+        return _disconnecting(situation, found, None, End())
+    if held is not None and situation.made_with == held.pod.uid:
         found = replace(found, made_with=held)
-    return replace(found, action=_told(held)) if held.is_connected else found
+    if held is not None and held.is_connected:
+        return replace(found, action=_told(held))
+    return replace(found, limit_s=PLACED_WITHIN_S, late=NotMoved.NO_SUCCESSOR)
 
 
 def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> MoveDecision:
@@ -216,17 +216,20 @@ def _after(situation: MoveSituation, holder: Holder, server: MovingServer) -> Mo
     return _disconnecting(situation, found, server, End(has_moved=True))
 
 
-def _disconnecting(situation: MoveSituation, found: MoveDecision, server: MovingServer, end: End) -> MoveDecision:
+def _disconnecting(
+    situation: MoveSituation, found: MoveDecision, server: MovingServer | None, end: End
+) -> MoveDecision:
     """New servers are made without the holder first: one that forgets it may be replaced before that is written."""
     found = replace(found, step=MoveStep.DISCONNECTING, made_with=None, limit_s=None, late=None)
-    if situation.made_with:
+    if situation.made_with or not situation.is_observed:
         return replace(found, action=Await(MoveAwaited.TEMPLATE))
     if situation.connected:
         return replace(found, action=_told(situation.connected[0]))
-    is_told = server.peers is None or server.confirmed_s is not None or server.pod.uid in situation.unconfirmed
-    if server.is_ready and not is_told:
-        return replace(found, action=Await(MoveAwaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S)
-    return replace(found, action=end)
+    if server is None or not server.is_ready or server.peers is None or server.confirmed_s is not None:
+        return replace(found, action=end)
+    if server.pod.uid in situation.unconfirmed:
+        return replace(found, action=end)
+    return replace(found, action=Await(MoveAwaited.CONFIRMATION), limit_s=CONFIRMED_WITHIN_S)
 
 
 def _is_given_up(held: MovingServer) -> bool:

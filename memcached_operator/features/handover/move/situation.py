@@ -126,6 +126,7 @@ class MoveSituation:
         servers: of the StatefulSet, which are not ending.
         stale: uids of those that are to be replaced.
         made_with: uid of the holder that new servers are made with, "" for none.
+        is_observed: the StatefulSet's controller has read that; before, it may make one with the former.
         purged: uids of servers that have deleted what former owners have kept.
         given_up: uids of servers whose items do not move.
         unconfirmed: uids of servers that have not confirmed in their time that they have no peers.
@@ -139,6 +140,7 @@ class MoveSituation:
     stale: frozenset[str] = frozenset()
     holder: Holder | None = None
     made_with: str = ""
+    is_observed: bool = True
     purged: frozenset[str] = frozenset()
     given_up: frozenset[str] = frozenset()
     unconfirmed: frozenset[str] = frozenset()

@@ -87,8 +87,8 @@ class Servers:
         return OUTDATED_ITEMS_ANNOTATION in pod(self.world, ordinal)["metadata"]["annotations"]
 
     def size(self, size: int, **spec: Any) -> None:
-        handover = {"handover": {"periodSeconds": FOR_S}}
-        self.world.memcached(size=size, workload="StatefulSet", drainPeriodSeconds=1, **(handover | spec))
+        found = {"handover": {"periodSeconds": FOR_S}, "workload": "StatefulSet"} | spec
+        self.world.memcached(size=size, drainPeriodSeconds=1, **found)
 
     @property
     def listed(self) -> int:

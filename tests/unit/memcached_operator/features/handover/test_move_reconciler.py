@@ -16,7 +16,7 @@ from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Conflict, Forbidden, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
-from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, rfc3339, stateful_set
+from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, resize, rfc3339, stateful_set
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
 from tests.unit.memcached_operator.world import World
 
@@ -33,6 +33,7 @@ class MovingServers(Servers):
         lacking: what the next passes find, the next one first; then nothing lacks.
         holder_ready: a holder gets ready.
         holder_stays: one that is deleted does not end, as on a node that is lost.
+        has_room: a server is made while there is a holder.
         moves: steps of each move as the status had them.
     """
 
@@ -42,7 +43,7 @@ class MovingServers(Servers):
         self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
         self.lacking: list[int] = []
-        self.holder_ready, self.holder_stays = True, False
+        self.holder_ready, self.holder_stays, self.has_room = True, False, True
         self.moves: list[tuple[str, str]] = []
         self._size, self._is_whole = 0, False
 
@@ -107,8 +108,12 @@ class MovingServers(Servers):
             objects.pop(("Pod", NAMESPACE, HELD), None)
         kept = objects.pop(("Pod", NAMESPACE, HELD), None)
         was_whole, self._is_whole = self._is_whole, len([*self.pods()]) == self._size
+        there = {each["metadata"]["uid"] for each in self.pods()}
         if self._is_whole or not was_whole:  # a pod that is gone is made later
             super().control()
+        for each in [*self.pods()]:
+            if holder is not None and not self.has_room and each["metadata"]["uid"] not in there:
+                del objects["Pod", NAMESPACE, each["metadata"]["name"]]
         if kept is not None:
             if kept["metadata"]["uid"] not in self._addresses:
                 self._addresses[kept["metadata"]["uid"]] = f"10.2.0.{len(self._addresses)}"
@@ -289,6 +294,16 @@ async def test_a_server_that_does_not_confirm_keeps_nothing_from_being_replaced(
     assert expected in [each.note for each in servers.world.recorder.events]
 
 
+async def test_a_holder_that_has_the_room_of_the_new_server_goes() -> None:
+    servers = await begun(2)
+    servers.has_room = False
+    servers.change(2, maxConnections=2048)
+    await servers.done()
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes[0] == f"The items of {NAME}-1 do not move, as the new server did not start beside its holder"
+    assert servers.holder is None
+
+
 async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() -> None:
     servers = await begun(2)
     servers.holder_stays = True
@@ -300,6 +315,10 @@ async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() 
             break
     notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
     assert notes == [f"The items of {NAME}-0 do not move, as the holder of another server does not end"]
+    await servers.done()
+    assert (servers.budget, servers.holder is None) == (1, False)
+    servers.change(3, maxConnections=2048)
+    await servers.until("Published")
     servers.holder_stays = False
     await servers.done()
 
@@ -328,6 +347,19 @@ async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
     assert not any("11210" in text for text in servers.peers_text())
 
 
+@pytest.mark.parametrize("step", ["Connecting", "Restoring"])
+async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    del memcached["status"]["handover"]["move"]
+    servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
+    await servers.done()
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+
+
 async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
     servers = await begun(2)
     servers.change(2, maxConnections=2048)
@@ -342,6 +374,35 @@ async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
             break
     assert {*listed} == {2}
     assert servers.listed == 3
+
+
+@pytest.mark.parametrize("size", [1, 0])
+@pytest.mark.parametrize("step", ["Copying", "Closing"])
+async def test_a_server_that_is_desired_no_more_does_not_move(step: str, size: int) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.change(size, maxConnections=2048)
+    for _ in range(40):
+        await servers.control_and_reconcile(0.5)
+        if servers.holder is None:
+            break
+    assert servers.holder is None
+    await servers.done()
+    assert servers.listed == servers.count() == size
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_workload_that_changes_meanwhile_leaves_no_holder(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.change(2, maxConnections=2048, workload="Deployment", handover=None)
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+    assert (servers.holder, servers.move) == (None, None)
+    assert HOLDER_ANNOTATION not in servers.template
+    assert not any("11210" in text for text in servers.peers_text())
 
 
 async def test_clients_of_a_former_list_are_waited_for() -> None:
@@ -397,12 +458,60 @@ async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause
     assert "NotMoved" in reasons(servers.world)
 
 
+async def test_a_server_that_is_replaced_for_memory_that_its_node_lacks_is_tried_once() -> None:
+    servers = await begun(1)
+    former = pod(servers.world, 0)["metadata"]["uid"]
+    servers.holder_ready = False
+    servers.change(1, memory="128Mi")
+    await servers.control_and_reconcile(0.5)
+    for each in servers.pods():
+        resize(servers.world, each, type="PodResizePending", reason="Infeasible", message="no room")
+    for _ in range(300):
+        await servers.control_and_reconcile(0.5)
+        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
+            break
+    assert reasons(servers.world).count("NotMoved") == 1
+    assert former not in {each["metadata"]["uid"] for each in servers.pods()}
+
+
+async def test_no_server_forgets_the_holder_before_the_controller_makes_new_ones_without_it() -> None:
+    servers = await begun(1)
+    servers.change(1, maxConnections=2048)
+    await servers.at(f"{NAME}-0", "Restoring")
+    for _ in range(20):
+        servers.world.show()
+        await servers.reconcile(0.5)
+        assert HOLDER_ANNOTATION not in servers.template or servers.holder is not None
+    assert HOLDER_ANNOTATION not in servers.template
+    assert f"1\n{servers.held_address} 11210" in servers.peers_text()
+    await servers.done()
+    assert servers.holder is None
+
+
 async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once() -> None:
     servers = await begun(2)
     servers.world.api.refuse("delete", "StatefulSet", Conflict(409, "Conflict", "the object has been modified"))
     servers.change(2, maxConnections=2048)
     await servers.done()
     assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_holder_that_may_not_be_deleted_is_reported_and_all_else_goes_on() -> None:
+    servers = await begun(2)
+    refusal = Forbidden(403, "Forbidden", 'admission webhook "keep" denied the request')
+    servers.world.api.refuse("delete", "StatefulSet", *[refusal] * 999)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Disconnecting")
+    tried = 0
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+        tried += servers.world.api.verbs().count("delete StatefulSet")
+    assert 0 < tried <= 4
+    assert servers.world.condition("Degraded") == ("True", "DeniedByPolicy")
+    assert servers.world.message("Degraded").startswith(f"The StatefulSet {HOLDER} cannot be deleted: admission")
+    servers.world.api.refusals_of.clear()
+    await servers.done()
+    assert servers.holder is None
 
 
 async def test_items_that_could_not_be_copied_are_counted() -> None:

@@ -170,12 +170,15 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("a template that another holder left", seen(old(), None), Await(MoveAwaited.TEMPLATE)),
     ("the server is gone", seen(None, holder()), Tell(holder().server or OTHER, Peers(2))),
     ("the new one is awaited", seen(None, FORGOT), Await(MoveAwaited.SUCCESSOR)),
+    ("the new one is not made", seen(None, FORGOT, given_up=frozenset(("old",))), Await(MoveAwaited.TEMPLATE)),
+    ("so the holder goes", seen(None, FORGOT, "", given_up=frozenset(("old",))), End()),
     ("the new one starts", seen(new(ready=False), FORGOT), Await(MoveAwaited.SUCCESSOR)),
     ("the new one does not confirm", seen(new(confirmed_s=None), FORGOT), Await(MoveAwaited.CONFIRMATION)),
     ("nothing is copied back", seen(new(), FORGOT), Copy(FORGOT.server or OTHER, new())),
     ("much lacks there", seen(new(), FORGOT, **copied(RESTORING, FAR)), Copy(FORGOT.server or OTHER, new())),
     ("nothing lacks there", seen(new(), FORGOT, **copied(RESTORING, WHOLE)), Await(MoveAwaited.TEMPLATE)),
     ("it is full", seen(new(), FORGOT, **copied(RESTORING, Copied((9, 5, 5), 9))), Await(MoveAwaited.TEMPLATE)),
+    ("its controller is behind", seen(new(), FORGOT, "", is_observed=False), Await(MoveAwaited.TEMPLATE)),
     ("new servers are made without the holder", seen(new(), FORGOT, ""), Tell(new(), Peers(2))),
     ("it forgets the holder", seen(new(Peers(2), None), FORGOT, ""), Await(MoveAwaited.CONFIRMATION)),
     ("it has forgotten", seen(new(Peers(2)), FORGOT, ""), End(has_moved=True)),
@@ -200,6 +203,9 @@ def test_a_new_server_that_finds_no_node_beside_the_holder_gets_its_room() -> No
     waits = decide_move(seen(new(ready=False, placed=False), FORGOT))
     assert (waits.limit_s, waits.late) == (60.0, NotMoved.NO_SUCCESSOR)
     assert decide_move(seen(new(ready=False), FORGOT)).limit_s is None
+    for held in (FORGOT, ALONE):
+        waits = decide_move(seen(None, held))
+        assert (waits.uid, waits.limit_s, waits.late) == ("old", 60.0, NotMoved.NO_SUCCESSOR)
 
 
 def _any_server(chance: random.Random, build: Any, *peers: Peers | None) -> MovingServer:
@@ -228,6 +234,7 @@ def _any(chance: random.Random) -> MoveSituation:
         frozenset(("old",)) if chance.random() < 0.8 else frozenset(),
         held,
         chance.choice(("", "h", "another")),
+        chance.random() < 0.8,
         uids if chance.random() < 0.5 else frozenset(),
         uids if chance.random() < 0.3 else frozenset(),
         frozenset(),
@@ -265,7 +272,8 @@ def _check(situation: MoveSituation, found: MoveDecision) -> None:
             assert situation.made_with == HELD.uid
         case Tell(server, Peers(addresses=())) if server.is_connected and server.pod.uid != HELD.uid:
             is_other = server.peers is not None and HELD.address not in server.peers.addresses
-            assert is_other or not situation.made_with, "a pod that is made now would ask what was forgotten"
+            is_made_without = situation.is_observed and not situation.made_with
+            assert is_other or is_made_without, "a pod that is made now would ask what was forgotten"
         case Tell(server, Peers(addresses=addresses)) if addresses and not server.is_connected:
             assert server.pod.uid == "old", "a pod that was not born with a holder never gets it"
             assert server.confirmed_s is not None
@@ -273,5 +281,6 @@ def _check(situation: MoveSituation, found: MoveDecision) -> None:
             assert situation.holder.server is not None
             assert situation.holder.server.is_connected, "it was given up"
         case End():
+            assert situation.is_observed
             assert not situation.made_with
             assert not _names_the_holder(situation)
