@@ -1,4 +1,4 @@
-"""Resources that the simulator serves: each with its names, its verbs and its schema."""
+"""Resources that the simulator serves: each with its names, its verbs, its schema and its columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kube_simulator.schema.node import Node
+from kube_simulator.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, as `kubectl get` prints it."""
+
+    definition: Json
+    """`metav1.TableColumnDefinition`: name, type, format, description, priority."""
+    path: str = ""
+    """The JSONPath of a CRD's printer column; the cells of built-in kinds are made by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,7 @@ class Resource:
     )
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
     subresources: frozenset[str] = frozenset()
     """Of `status`, `scale`, `token`, `finalize`, ...: what stands in a path after the name."""
     scale: ScalePaths | None = None

@@ -2,11 +2,12 @@
 
 Differs from Kubernetes: JSON alone, in bodies and in answers. Protobuf, which kubectl sends for some kinds, and YAML
 are 415, and passed over where a client accepts JSON too. Nothing is compressed. Nobody can ask for metadata alone, nor
-for Tables: kubectl makes its own, of names and ages.
+for Tables in a watch.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import orjson
@@ -26,15 +27,24 @@ _PATCH_KINDS: Final[dict[str, PatchKind]] = {
 }
 
 
-def check_accepted(accept: str) -> None:
-    """
+@lru_cache(maxsize=256)
+def wants_table(accept: str, *, tables: bool = True) -> bool:
+    """Report whether a client would rather have a Table than the objects; it writes its wishes in their order.
+
+    Args:
+        accept: the header of that name.
+        tables: whether a Table can be had.
+
     Raises:
-        ApiError: 406, the client accepts nothing that can be had.
+        ApiError: 406, it accepts nothing that can be had.
     """
     for clause in (accept or "*/*").split(","):
         kind, *parameters = (part.strip() for part in clause.split(";"))
-        if kind in (JSON_TYPE, "application/*", "*/*") and not any(each.startswith("as=") for each in parameters):
-            return
+        desired = next((each for each in parameters if each.startswith("as=")), None)
+        if kind not in (JSON_TYPE, "application/*", "*/*") or desired not in (None, "as=Table"):
+            continue
+        if desired is None or (tables and "v=v1" in parameters):
+            return desired is not None
     raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {JSON_TYPE}")
 
 

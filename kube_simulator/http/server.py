@@ -26,7 +26,12 @@ from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, Send
 from kube_simulator.http import routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
-from kube_simulator.http.negotiation import BODY_LIMIT_BYTES, JSON_TYPE, check_accepted, encoded
+from kube_simulator.http.negotiation import (
+    BODY_LIMIT_BYTES,
+    JSON_TYPE,
+    encoded,
+    wants_table,
+)
 from kube_simulator.http.routes import TextNotFound
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests import bodies
@@ -144,10 +149,10 @@ class HttpServer:
             parts.authorizer.check(user, route.attributes)
             if route.resource:
                 target = routes.target(route, parts.registry)
-                check_accepted(headers.get("Accept", ""))
+                table = wants_table(headers.get("Accept", ""), tables=route.verb != "watch")
                 if route.verb == "watch":
                     return await self._watch(request, record, target, fault)
-                answer = await self._answer(request, record, Caller(user, agent.partition("/")[0]), target)
+                answer = await self._answer(request, record, Caller(user, agent.partition("/")[0]), target, table)
             else:
                 answer = parts.discovery.answer(route)
         except ApiError as error:
@@ -178,14 +183,16 @@ class HttpServer:
                 await rule.removed.wait()
         return rule.fault
 
-    async def _answer(self, request: web.BaseRequest, record: Record, caller: Caller, target: Target) -> Answer:
+    async def _answer(
+        self, request: web.BaseRequest, record: Record, caller: Caller, target: Target, table: bool
+    ) -> Answer:
         try:
             body = await request.read() if request.body_exists else b""
         except web.HTTPRequestEntityTooLarge:
             message = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
             raise ApiError(413, "RequestEntityTooLarge", message) from None
         route, content_type = record.route, request.headers.get("Content-Type", "")
-        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller)
+        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, table)
         return await self._parts.verbs.answer(authorized, lambda name: setattr(record, "name", name))
 
     async def _watch(

@@ -1,6 +1,7 @@
 """Execution of an authorized request for a resource: its parts are read, `Api` acts, the answer is written.
 
 Some creations store nothing: reviews, which are answered, tokens of service accounts, which are issued, and evictions.
+An answer has objects whole, or as the rows of a Table, which `kubectl get` prints.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from kube_simulator.access.tokens import Tokens
 from kube_simulator.errors import bad_request
 from kube_simulator.http.negotiation import JSON_TYPE, body_object, encoded, patch_body, patch_kind, warning
 from kube_simulator.http.options import delete_options, write_options
+from kube_simulator.kinds import tables
 from kube_simulator.requests import bodies
 from kube_simulator.requests.admission import check_open
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, Written
-from kube_simulator.resources import Resource, full_resource
+from kube_simulator.resources import full_resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.store import lists
 from kube_simulator.store.selection import selection_of
@@ -49,6 +51,8 @@ class ResourceRequest:
     body: bytes
     content_type: str
     caller: Caller
+    table: bool
+    """Whether a Table is wanted rather than objects."""
 
 
 class Verbs:
@@ -57,7 +61,7 @@ class Verbs:
     def __init__(self, api: Api, reviews: Reviews, tokens: Tokens, now: Callable[[], datetime]) -> None:
         """
         Args:
-            now: the present time, in UTC.
+            now: the present time, in UTC; ages in tables are counted from it.
         """
         self._api = api
         self._reviews = reviews
@@ -76,24 +80,24 @@ class Verbs:
         target, query, caller = request.target, request.query, request.caller
         match request.verb:
             case "get":
-                return Answer(200, encoded(self._api.get(target)))
+                return self._one(request, 200, self._api.get(target))
             case "list":
                 return self._list(request)
             case "create":
-                return _written(await self._create(request, named))
+                return self._written(request, await self._create(request, named))
             case "update":
                 body, options = self._body(request), write_options(query, "UpdateOptions")
-                return _written(await self._api.update(target, body, caller, options))
+                return self._written(request, await self._api.update(target, body, caller, options))
             case "patch":
                 kind = patch_kind(request.content_type, custom=target.resource.custom)
                 options = write_options(query, "PatchOptions", apply=kind == "apply")
                 patch = Patch(kind, patch_body(request.body, kind))
-                return _written(await self._api.patch(target, patch, caller, options))
+                return self._written(request, await self._api.patch(target, patch, caller, options))
             case "delete":
                 return await self._delete(request)
         deletion = delete_options(self._body(request) if request.body else None, query)
         items = await self._api.delete_collection(target, selection_of(target.resource, query), deletion)
-        return _many(target.resource, items, {"resourceVersion": str(self._api.store.revision)})
+        return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
 
     def _list(self, request: ResourceRequest) -> Answer:
         resource = request.target.resource
@@ -103,7 +107,7 @@ class Verbs:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        return _many(resource, [bodies.shown(resource, item) for item in page.items], metadata)
+        return self._many(request, [bodies.shown(resource, item) for item in page.items], metadata)
 
     async def _create(self, request: ResourceRequest, named: Callable[[str], None]) -> Written:
         body, target = self._body(request), request.target
@@ -143,21 +147,49 @@ class Verbs:
         options = delete_options(self._body(request) if request.body else None, request.query)
         found, gone = await self._api.delete(request.target, options)
         if not gone:
-            return Answer(200, encoded(found))
+            return self._one(request, 200, found)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": found}
         return Answer(200, encoded(status))
 
     def _body(self, request: ResourceRequest) -> Any:
         return body_object(request.body, request.content_type)
 
+    def _written(self, request: ResourceRequest, written: Written) -> Answer:
+        headers = tuple(("Warning", warning(text)) for text in written.warnings)
+        return self._one(request, 201 if written.created else 200, written.object, headers)
 
-def _written(written: Written) -> Answer:
-    headers = tuple(("Warning", warning(text)) for text in written.warnings)
-    return Answer(201 if written.created else 200, encoded(written.object), headers=headers)
+    def _one(
+        self, request: ResourceRequest, status: int, found: Json, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Answer:
+        """One object; what is none of the resource's own, such as a Scale, stays whole."""
+        if request.table and found.get("kind") == request.target.resource.kind:
+            metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
+            found = self._table(request, [found], metadata)
+        return Answer(status, encoded(found), headers=headers)
 
+    def _many(self, request: ResourceRequest, items: Sequence[Json], metadata: Json) -> Answer:
+        resource = request.target.resource
+        if request.table:
+            return Answer(200, encoded(self._table(request, items, metadata)))
+        if not resource.custom:  # items of built-in kinds do not repeat what their list says
+            items = [{key: item[key] for key in item if key not in ("kind", "apiVersion")} for item in items]
+        kind = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.api_version}
+        return Answer(200, encoded({**kind, "metadata": metadata, "items": items}))
 
-def _many(resource: Resource, items: Sequence[Json], metadata: Json) -> Answer:
-    if not resource.custom:  # items of built-in kinds do not repeat what their list says
-        items = [{key: item[key] for key in item if key not in ("kind", "apiVersion")} for item in items]
-    kind = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.api_version}
-    return Answer(200, encoded({**kind, "metadata": metadata, "items": items}))
+    def _table(self, request: ResourceRequest, items: Sequence[Json], metadata: Json) -> Json:
+        resource, now, version = request.target.resource, self._now(), "meta.k8s.io/v1"
+        whole = request.query.get("includeObject") == "Object"
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": version}
+        return {
+            "kind": "Table",
+            "apiVersion": version,
+            "metadata": metadata,
+            "columnDefinitions": tables.columns(resource),
+            "rows": [
+                {
+                    "cells": tables.cells(resource, item, now),
+                    "object": item if whole else {**partial, "metadata": item["metadata"]},
+                }
+                for item in items
+            ],
+        }

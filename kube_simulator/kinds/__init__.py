@@ -1,1 +1,1 @@
-"""Particularities of Kubernetes' own kinds: defaults and rules."""
+"""Particularities of Kubernetes' own kinds: defaults, rules, columns."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.resources import Resource, ScalePaths
+from kube_simulator.resources import Column, Resource, ScalePaths
 from kube_simulator.schema import causes, kubernetes, validation_rules
 from kube_simulator.schema.expressions import CompileError
 from kube_simulator.schema.node import REFERENCE_PREFIX, Node
@@ -23,6 +23,8 @@ from kube_simulator.schema.validation import compiled_pattern
 from kube_simulator.values import Json
 
 _OBJECT_META: Final = kubernetes.META + "ObjectMeta"
+_NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
+_AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def resources_of(crd: Json) -> list[Resource]:
@@ -119,6 +121,7 @@ def _refuse_the_unknown(schema: Json, path: str) -> None:
 
 def _resource(spec: Json, version: Json) -> Resource:
     names, subresources = spec["names"], version.get("subresources") or {}
+    columns = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
     scale = subresources.get("scale")
     return Resource(
         group=spec["group"],
@@ -130,12 +133,19 @@ def _resource(spec: Json, version: Json) -> Resource:
         schema=node_of(version["schema"]["openAPIV3Schema"]),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
+        columns=(Column(_NAME_COLUMN), *map(_column, columns)),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=scale
         and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
         custom=True,
         list_kind=names["listKind"],
     )
+
+
+def _column(column: Json) -> Column:
+    defaults = {"format": "", "description": "", "priority": 0}
+    given = {key: value for key, value in column.items() if key != "jsonPath" and value is not None}
+    return Column({**defaults, **given}, column["jsonPath"])
 
 
 def _completed(schema: Json, *, root: bool = False) -> Json:

@@ -96,7 +96,7 @@ def owner_reference(owner: Json, **fields: Any) -> Json:
 
 
 def widget_crd() -> Json:
-    """A CRD with what operators use: defaults, bounds, int32, a list by key, status, scale."""
+    """A CRD with what operators use: defaults, bounds, int32, a list by key, status, scale, printer columns."""
     integer = {"type": "integer", "format": "int32", "minimum": 0}
     spec = {
         "type": "object",
@@ -132,6 +132,7 @@ def widget_crd() -> Json:
         },
     }
     name = {"type": "string", "maxLength": 20, "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$"}
+    ready = '.status.conditions[?(@.type=="Ready")].status'
     return custom_resource_definition(
         "Widget",
         {"metadata": {"type": "object", "properties": {"name": name}}, "spec": spec, "status": status},
@@ -143,6 +144,12 @@ def widget_crd() -> Json:
                 "labelSelectorPath": ".status.selector",
             },
         },
+        additionalPrinterColumns=[
+            {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+            {"name": "Ready", "type": "string", "jsonPath": ready},
+            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+            {"name": "Color", "type": "string", "jsonPath": ".spec.color", "priority": 1},
+        ],
     )
 
 

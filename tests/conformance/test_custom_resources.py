@@ -1,4 +1,4 @@
-"""Resources that a CRD defines: schema, defaults, pruning, subresources."""
+"""Resources that a CRD defines: schema, defaults, pruning, subresources, printer columns."""
 
 import pytest
 
