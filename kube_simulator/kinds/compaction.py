@@ -1,19 +1,30 @@
-"""Compaction of an object of one of Kubernetes' own kinds: what is null or an empty list is left out.
+"""Compaction of an object of one of Kubernetes' own kinds: nulls, empty lists and a few more are left out.
 
 Differs from Kubernetes: whatever else is empty stays as it was sent, where Go leaves most of it out.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kube_simulator.values import Json, mapped, shared
 
+# Maps and flags that Go leaves out where they are empty; other empty values say something (`emptyDir`, `replicas`).
+_OMITTED: Final = frozenset(
+    {"annotations", "labels", "limits", "matchLabels", "nodeSelector", "overhead", "requests"}
+    | {"hostIPC", "hostNetwork", "hostPID", "paused", "publishNotReadyAddresses", "readOnly"}
+)
+
 
 def compact(value: Json | None) -> Json:
-    """The value without nulls and empty lists, at any depth; itself where it has none."""
+    """The value without nulls, empty lists and what else is omitted, at any depth; itself where it has none."""
     value = value or {}
-    return shared({name: _compacted(each) for name, each in value.items() if each is not None and each != []}, value)
+    kept = {
+        name: _compacted(each)
+        for name, each in value.items()
+        if each is not None and each != [] and (each or name not in _OMITTED)
+    }
+    return shared(kept, value)
 
 
 def compact_object(new: Json) -> Json:

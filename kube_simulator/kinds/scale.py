@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kube_simulator.errors import bad_request, internal, invalid
+from kube_simulator.errors import Cause, bad_request, internal, invalid
 from kube_simulator.resources import Resource, ScalePaths
 from kube_simulator.schema import causes
 from kube_simulator.values import Json
@@ -54,6 +54,26 @@ def written(resource: Resource, old: Json, desired: Any) -> Json:
     if replicas < 0:
         raise invalid(resource, old["metadata"]["name"], causes.at_least_zero(path, replicas))
     return _with(old, path.split("."), replicas)
+
+
+def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause]:
+    """List what a scale could not show of a custom resource: numbers that are none, or out of bounds.
+
+    Args:
+        subresource: that is written; through "status" the specification is not looked at.
+    """
+    if resource.scale is None:
+        return []
+    specified = [resource.scale.spec_replicas] if subresource != "status" else []
+    found = []
+    for path in (resource.scale.status_replicas, *specified):
+        value = _value(new, path)
+        if isinstance(value, float):
+            why = f"{path} accessor error: {value:g} is of the type float64, expected int64"
+            found.append(causes.invalid(path, 0, why))
+        elif value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
+            found.append(causes.invalid(path, value, "should be a non-negative integer"))
+    return found
 
 
 def _value(found: object, path: str) -> object:

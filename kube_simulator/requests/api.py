@@ -250,7 +250,8 @@ class Api:
         causes = metadata.metadata_problems(resource, new, old)
         if resource.custom:
             causes += structural.validate(resource.schema, new)
-            causes = causes or validation_rules.rule_problems(resource.schema, new, old)
+            causes += scale.problems(resource, new, target.subresource)
+            causes += validation_rules.rule_problems(resource.schema, new, old, causes)
         causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)

@@ -2,15 +2,14 @@
 
 A rule sees its own part of the object as `self`, and on an update, where the same part was there before, `oldSelf`.
 
-Differs from Kubernetes: what broke a rule before an update breaks it after it too (no ratcheting); an object that does
-not fit its schema is not held to its rules besides. `messageExpression` is not evaluated, elements of lists have no
-`oldSelf`, fields have no other names in rules (`__namespace__`), and times, durations and bytes are texts there; see
-also `expressions`.
+Differs from Kubernetes: what broke a rule before an update breaks it after it too (no ratcheting). `messageExpression`
+is not evaluated, elements of lists have no `oldSelf`, fields have no other names in rules (`__namespace__`), and times,
+durations and bytes are texts there; see also `expressions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -22,19 +21,30 @@ from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.values import Json
 
 VARIABLES: Final = frozenset({"self", "oldSelf"})
+_GRAVE: Final = frozenset(
+    f"FieldValue{each}" for each in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")
+)
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
 _ruled: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
 
-def rule_problems(node: Node, new: Json, old: Json | None) -> list[Cause]:
-    """The rules that an object breaks which keeps to its schema otherwise.
+def rule_problems(node: Node, new: Json, old: Json | None, found: Sequence[Cause] = ()) -> list[Cause]:
+    """The rules that an object breaks.
 
     Args:
         node: The schema of the whole object.
         new: The object as it would be stored.
         old: The object that it replaces; None where it is new.
+        found: What else is wrong with it. Where that is grave, as Kubernetes sees it, no rule is checked, and that is
+            said in a cause of its own.
     """
     if not has_rules(node):
         return []
+    if any(cause.reason in _GRAVE for cause in found):
+        return [causes.invalid(causes.NO_FIELD, None, _NOT_CHECKED)]
     return list(_broken(node, new, MISSING if old is None else old, ""))
 
 

@@ -275,6 +275,7 @@ def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, wri
     assert succeeded(kubectl("wait", "mcd/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
 
 
+@pytest.mark.cluster("kubernetes")
 def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
     assert kubectl("get", "mcd").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
