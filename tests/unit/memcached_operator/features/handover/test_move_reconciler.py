@@ -526,11 +526,13 @@ async def test_a_holder_that_may_not_be_deleted_is_reported_and_all_else_goes_on
     assert servers.holder is None
 
 
-async def test_items_that_could_not_be_copied_are_counted() -> None:
+@pytest.mark.parametrize(("copying", "step"), [("Copying", "Replacing"), ("Replacing", "Disconnecting")])
+async def test_items_that_could_not_be_copied_are_counted(copying: str, step: str) -> None:
     servers = await begun(2)
-    servers.lacking = [*range(2000, 1000, -1)]
     servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Replacing")
+    await servers.at(f"{NAME}-1", copying)
+    servers.lacking = [*range(2000, 1000, -1)] if copying == "Copying" else [1500] * 9
+    await servers.at(f"{NAME}-1", step)
     servers.lacking.clear()
     await servers.done()
     moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
