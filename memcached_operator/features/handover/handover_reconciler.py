@@ -194,7 +194,10 @@ class HandoverReconciler:
         """
         move = NO_MOVE
         is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
-        if is_wanted or (last.handover is not None and last.handover.move is not None) or self.moves.is_left(memcached):
+        if (before := last.handover) is not None:
+            is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(memcached)
+            is_wanted = is_wanted or before.move is not None or is_left
+        if is_wanted:
             move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
             if move.status is not None:
                 state = last.handover and msgspec.structs.replace(last.handover, move=move.status)

@@ -34,7 +34,8 @@ def moved(server: str, copied: Mapping[MoveStep, Copied], seconds: float | None)
         seconds: that it took, None where that is not known.
     """
     items = max((each.items for each in copied.values()), default=None)
-    lost = next(iter(copied.get(MoveStep.CLOSING, Copied()).lacking[-1:]), 0)
+    ends = (copied.get(step, Copied()).lacking[-1:] for step in (MoveStep.CLOSING, MoveStep.RESTORING))
+    lost = sum(map(sum, ends))
     count = f"{items:,} items" if items is not None else "its items"
     but = f" but for {lost:,} that could not be copied" if lost else ""
     took = f" in {seconds:.0f} s" if seconds is not None else ""

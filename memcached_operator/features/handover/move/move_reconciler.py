@@ -356,6 +356,9 @@ class MoveReconciler:
             known.reported.add(pod.uid)
             self._report(memcached, "Normal", "Moving", moving(pod.name))
         try:
+            # Its Service would select the holder.
+            if self._caches.memcacheds.get(holder_key(memcached.key)) is not None:
+                raise Conflict(409, "AlreadyExists", "a Memcached has its name")
             await self._client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
             known.refused_s = self._clock()
