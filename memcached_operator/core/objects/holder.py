@@ -18,6 +18,8 @@ from memcached_operator.core.objects.workload_types import LabelSelector, Worklo
 from operator_runtime import ObjectKey
 
 _SUFFIX: Final = "-holder"
+# In labels: no Memcached can be called so, whose Service would select the holder.
+_LABEL_SUFFIX: Final = ".holder"
 # For a page of marks in each size class: with as much memory as the server has, up to 4.6 % of a full one was lacking.
 _MORE_MIB: Final = 3
 
@@ -43,6 +45,11 @@ def holder_key(memcached: ObjectKey) -> ObjectKey:
     return ObjectKey(memcached.namespace, memcached.name + _SUFFIX)
 
 
+def holder_label(name: str) -> str:
+    """The label `memcached_cr` of the holder's pod, by the Memcached's name."""
+    return name + _LABEL_SUFFIX
+
+
 def with_room(spec: Spec) -> Spec:
     """The specification by which a holder is made: it has somewhat more memory than the server."""
     return spec.model_copy(update={"memory": of_mebibytes(mebibytes(spec.memory) + _MORE_MIB)})
@@ -56,11 +63,12 @@ def holder(servers: WorkloadManifest, annotations: Mapping[str, str]) -> Workloa
         annotations: of its pod.
     """
     name = f"{servers.metadata.name}{_SUFFIX}"
-    meta = replace(servers.metadata, name=name, labels=_renamed(servers.metadata, name))
+    label = holder_label(servers.metadata.name or "")
+    meta = replace(servers.metadata, name=name, labels=_renamed(servers.metadata, label))
     made = with_annotations(servers, annotations)
     pod = made.template.metadata or ObjectMeta()
-    template = replace(made.template, metadata=replace(pod, labels=_renamed(pod, name)))
-    selector = LabelSelector(selector_labels(name))
+    template = replace(made.template, metadata=replace(pod, labels=_renamed(pod, label)))
+    selector = LabelSelector(selector_labels(label))
     spec = replace(made.spec, replicas=1, selector=selector, serviceName=name, template=template)
     return replace(made, metadata=meta, spec=spec)
 

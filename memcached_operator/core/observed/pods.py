@@ -242,20 +242,21 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     pod = _decode_pod(raw)
     meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
     owner = controller_of(meta.ownerReferences)
+    of = labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
     # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
     # know a foreign pod that merely carries our labels.
     of_deployment = (
         owner is not None
         and owner.kind == "ReplicaSet"
-        and owner.name == f"{labels.memcached_cr}-{labels.pod_template_hash}"
+        and owner.name == f"{of}-{labels.pod_template_hash}"
     )
     # A StatefulSet takes over what one of its name left behind.
     left_behind = owner is None and labels.pod_name == meta.name
-    of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
+    of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == of
     # One that has waited for a node begins to start when it has one.
     readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
     own = status.memcached
-    ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
+    ordinal = _ordinal(meta.name, of) if of_stateful_set or left_behind else NO_ORDINAL
     return PodRecord(
         namespace=meta.namespace,
         name=meta.name,

@@ -8,11 +8,11 @@ import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
-from memcached_operator.core.objects.holder import holder_key
+from memcached_operator.core.objects.holder import holder_label
 from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, MemcachedOwner, selector_labels
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
-from operator_runtime import Fields, ObjectKey
+from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
 _OPERATOR_LABELS: Final = {"app.kubernetes.io/name": "memcached-operator"}
@@ -70,7 +70,7 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
 
 def _with_holder(name: str) -> dict[str, Any]:
     """The selector of the servers, and of the holder of a server's items."""
-    by_name = {"key": "memcached_cr", "operator": "In", "values": [name, holder_key(ObjectKey("", name)).name]}
+    by_name = {"key": "memcached_cr", "operator": "In", "values": [name, holder_label(name)]}
     return {"matchLabels": {"app": selector_labels(name)["app"]}, "matchExpressions": [by_name]}
 
 

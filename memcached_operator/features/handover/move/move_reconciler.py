@@ -18,7 +18,7 @@ from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, 
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.events import RecordEvent
-from memcached_operator.core.objects.holder import Moving, holder_key
+from memcached_operator.core.objects.holder import Moving, holder_key, holder_label
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
@@ -254,12 +254,12 @@ class MoveReconciler:
 
     def _holder(self, memcached: MemcachedRecord) -> Holder | None:
         """The holder that there is; its pod only where that was made for the same server."""
-        key = holder_key(memcached.key)
+        key, labelled = holder_key(memcached.key), memcached.key._replace(name=holder_label(memcached.name))
         live = self._caches.stateful_sets.get(key)
         if live is None or not is_owned(live, memcached.uid):
             return None
         name, _, uid = live.holder.partition(" ")
-        own = (each for each in self._caches.pods_of(key) if each.active and each.holder == live.holder)
+        own = (each for each in self._caches.pods_of(labelled) if each.active and each.holder == live.holder)
         pod = next(own, None)
         return Holder(name, uid, live.deleting, MovingServer(pod) if pod is not None else None)
 
@@ -356,9 +356,6 @@ class MoveReconciler:
             known.reported.add(pod.uid)
             self._report(memcached, "Normal", "Moving", moving(pod.name))
         try:
-            # Its Service would select the holder.
-            if self._caches.memcacheds.get(holder_key(memcached.key)) is not None:
-                raise Conflict(409, "AlreadyExists", "a Memcached has its name")
             await self._client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
             known.refused_s = self._clock()

@@ -31,7 +31,7 @@ def test_a_holder_is_one_pod_of_the_template_under_another_name_with_somewhat_mo
     body = holder(servers(with_more=True, memory="64Mi"), HELD).body()
     template, selector = body["spec"]["template"], body["spec"]["selector"]["matchLabels"]
     assert (body["metadata"]["name"], body["spec"]["replicas"]) == (f"{NAME}-holder", 1)
-    assert selector["memcached_cr"] == template["metadata"]["labels"]["memcached_cr"] == f"{NAME}-holder"
+    assert selector["memcached_cr"] == template["metadata"]["labels"]["memcached_cr"] == f"{NAME}.holder"
     assert body["metadata"]["ownerReferences"][0]["uid"] == OWNER.uid
     assert template["metadata"]["annotations"].items() >= HELD.items()
     assert annotations_of(holder(servers(with_more=True), HELD))[MEMORY_ANNOTATION].startswith("67Mi,")

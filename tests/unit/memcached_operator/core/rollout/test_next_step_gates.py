@@ -237,5 +237,5 @@ def test_the_gates_are_asked_in_this_order() -> None:
     """What is counted, then what the user and the controller hold, then what has no keys, then what others need."""
     assert [gate.__name__ for gate in next_step.GATES] == [
         *("controlled_by_deployment", "nothing_underway", "restarted", "paused", "unobserved"),
-        *("not_running", "handing_over", "missing", "unready", "complete", "pausing"),
+        *("not_running", "while_handing_over", "missing", "unready", "complete", "pausing"),
     ]

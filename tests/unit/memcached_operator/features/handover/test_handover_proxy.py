@@ -145,7 +145,7 @@ def test_only_servers_and_the_operator_reach_the_port_of_peers() -> None:
 def test_the_holder_of_a_servers_items_reaches_that_port_and_is_reached_as_the_servers_are() -> None:
     made = network_policy(OWNER, _with_handover(handover={"moves": {}}, networkPolicy={"ingress": []}), "")
     assert made is not None
-    by_name = {"key": "memcached_cr", "operator": "In", "values": [OWNER.name, f"{OWNER.name}-holder"]}
+    by_name = {"key": "memcached_cr", "operator": "In", "values": [OWNER.name, f"{OWNER.name}.holder"]}
     servers = {"matchLabels": {"app": "memcached"}, "matchExpressions": [by_name]}
     assert made.spec.podSelector == servers
     assert made.spec.ingress == ({"from": [{"podSelector": servers}], "ports": [{"port": 11210, "protocol": "TCP"}]},)

@@ -496,18 +496,6 @@ async def test_a_holder_that_another_changed_meanwhile_goes_and_is_told_of_once(
     assert reasons(servers.world).count("Moved") == 2
 
 
-async def test_no_holder_is_made_that_the_service_of_another_memcached_would_select() -> None:
-    servers = await begun(1)
-    other = servers.world.api.objects["Memcached", NAMESPACE, NAME]
-    named = other["metadata"] | {"name": HOLDER, "uid": "uid-of-another"}
-    servers.world.api.put({**other, "metadata": named})
-    servers.change(1, maxConnections=2048)
-    await servers.done(600)
-    assert not servers.transfers
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
-    assert notes == [f"The items of {NAME}-0 do not move, as its holder did not get ready in time"]
-
-
 async def test_a_holder_that_may_not_be_deleted_is_reported_and_all_else_goes_on() -> None:
     servers = await begun(2)
     refusal = Forbidden(403, "Forbidden", 'admission webhook "keep" denied the request')
