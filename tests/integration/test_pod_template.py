@@ -144,7 +144,12 @@ def test_what_is_taken_out_goes_although_somebody_has_cleared_managed_fields(kub
     ("workload", "pod", "words"),
     [
         ("Deployment", {"affinity": {"nodeAfinity": {}}}, "nodeAfinity"),
-        ("StatefulSet", {"hostname": "a", "nodeSelector": {"not a label": "x"}}, "spec.template.spec.nodeSelector"),
+        pytest.param(
+            "StatefulSet",
+            {"hostname": "a", "nodeSelector": {"not a label": "x"}},
+            "spec.template.spec.nodeSelector",
+            marks=pytest.mark.cluster("kubernetes"),
+        ),
         ("StatefulSet", {"dnsPolicy": 5}, "dnsPolicy"),
         pytest.param(
             "Deployment",

@@ -62,9 +62,9 @@ async def test_what_a_body_says_otherwise_or_no_more_is_put_right_by_one_patch(
 
 
 async def test_what_the_api_server_gives_back_otherwise_differs_each_time(client: Client) -> None:
-    slow = placed(deployment({**CLERK, "resources": {"limits": {"cpu": "1000m"}}}))
+    slow, given_back = (placed(deployment({**CLERK, "resources": {"limits": {"cpu": cpu}}})) for cpu in ("1000m", "1"))
     rules = rules_for_bodies(client.field_manager, DEPLOYMENTS.resource)
-    live = await client.create(DEPLOYMENTS, rules.body(slow))
+    live = await client.create(DEPLOYMENTS, rules.body(given_back))
     await client.delete(DEPLOYMENTS, live)
     (found,) = rules.differences(slow, live)
     assert str(found) == 'spec.template.spec.containers[clerk].resources.limits.cpu: "1" → "1000m"'
