@@ -246,9 +246,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
     # know a foreign pod that merely carries our labels.
     of_deployment = (
-        owner is not None
-        and owner.kind == "ReplicaSet"
-        and owner.name == f"{of}-{labels.pod_template_hash}"
+        owner is not None and owner.kind == "ReplicaSet" and owner.name == f"{of}-{labels.pod_template_hash}"
     )
     # A StatefulSet takes over what one of its name left behind.
     left_behind = owner is None and labels.pod_name == meta.name
