@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memcached_operator.about import PROGRAM
+from memcached_operator.api.names import group_error
 from operator_runtime.process.flags import (
     Flags,
     Parser,
@@ -43,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    if wrong := group_error():
+        raise UsageError(wrong)
     name, arguments = _command_of(words)
     parser = parser_of(name)
     return printed(parser.format_help()) if asks_for_help(arguments) else COMMANDS[name].run(parse(parser, arguments))

@@ -105,6 +105,8 @@ def main(arguments: Sequence[str]) -> int:
     shown.add_argument("name", choices=FILES)
     shown.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
     options = parser.parse_args(arguments)
+    if wrong := names.group_error():
+        parser.error(wrong)
     try:
         if options.command == "print":
             text = (INSTALL / f"{options.name}.yaml").read_text()

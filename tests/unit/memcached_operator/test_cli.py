@@ -243,3 +243,14 @@ def test_the_module_can_be_run() -> None:
     ended = python("-m", "memcached_operator", "--workers", "0")
     assert ended.returncode == 2
     assert ended.stderr.startswith("memcached-operator: --workers: '0' is not allowed")
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["crd"]])
+def test_an_api_group_that_cannot_be_one_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("MEMCACHED_API_GROUP", "Foo_Bar")
+    ended = python("-m", "memcached_operator", *arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("memcached-operator: MEMCACHED_API_GROUP: 'Foo_Bar' is not allowed")
+    assert "Traceback" not in ended.stderr
