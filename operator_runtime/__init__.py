@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         Difference as Difference,
         Entry as Entry,
         Fields as Fields,
+        Order as Order,
         Steps as Steps,
         differences as differences,
         field_name as field_name,

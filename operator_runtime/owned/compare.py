@@ -50,8 +50,17 @@ class Entry(NamedTuple):
     key: object
 
 
-Steps = tuple[str | Entry, ...]
-"""The path to a field: names of fields, keys of labels and the like, and entries of lists."""
+class Order(NamedTuple):
+    """The step to the order of a list's entries, of which each is known by its `field`.
+
+    Its values are lists of these keys. Only lists that a strategic merge patch merges have it.
+    """
+
+    field: str
+
+
+Steps = tuple[str | Entry | Order, ...]
+"""The path to a field: names of fields, keys of labels and the like, and entries of lists or their order."""
 
 
 class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,7 +96,13 @@ class Difference(NamedTuple):
         """Path as `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`."""
         path = ""
         for step in self.steps:
-            path = f"{path}[{step.key}]" if isinstance(step, Entry) else _inner(path, step)
+            match step:
+                case Entry():
+                    path = f"{path}[{step.key}]"
+                case Order():
+                    path += "[order]"
+                case _:
+                    path = _inner(path, step)
         return path
 
     def is_in(self, path: str) -> bool:

@@ -16,7 +16,17 @@ import msgspec
 
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.bodies import merge_diff
-from operator_runtime.owned.compare import REPLACED, Difference, Entry, Steps, is_merged, outermost, value_at, value_of
+from operator_runtime.owned.compare import (
+    REPLACED,
+    Difference,
+    Entry,
+    Order,
+    Steps,
+    is_merged,
+    outermost,
+    value_at,
+    value_of,
+)
 from operator_runtime.owned.dependent_fields import companions, retained
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
@@ -146,8 +156,10 @@ def _put(patch: Json, steps: Steps, value: Any) -> None:
     name, rest = str(steps[0]), steps[1:]
     if not rest:
         patch[name] = value
-    elif not isinstance(rest[0], Entry):
+    elif isinstance(rest[0], str):
         _put(patch.setdefault(name, {}), rest, value)
+    elif isinstance(rest[0], Order):
+        patch[f"$setElementOrder/{name}"] = [{rest[0].field: key} for key in value]
     elif not rest[0].field:
         patch.setdefault(name if value is not None else f"$deleteFromPrimitiveList/{name}", []).append(rest[0].key)
     else:
@@ -171,7 +183,7 @@ def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
         value_at(patch, at).sort(
             key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys)
         )
-        _put(patch, (*at[:-1], f"$setElementOrder/{at[-1]}"), [{entry.field: key} for key in keys])
+        _put(patch, (*at, Order(entry.field)), keys)
 
 
 def _change(body: Any, steps: Steps, value: Any) -> None:

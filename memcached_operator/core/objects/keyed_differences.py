@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS
 from memcached_operator.core.objects.canonical_options import NAMED_BY_PEOPLE
-from operator_runtime import Difference, Entry, Steps
+from operator_runtime import Difference, Entry, Order, Steps
 
 # Lists that admission adds to, and would again after each write of the operator.
 _EXTENSIBLE: Final = ("tolerations",)
@@ -42,7 +42,7 @@ def drift(desired: object, live: object, former: object, at: Steps = ()) -> Iter
 
 
 def misplaced(desired: object, live: object, at: Steps = ()) -> Iterator[Difference]:
-    """Yield the order of each merged list in which the desired entries do not stand as desired, as a patch has it.
+    """Yield the `Order` of each merged list in which the desired entries do not stand as desired.
 
     Args:
         desired, live: `keyed`.
@@ -51,9 +51,9 @@ def misplaced(desired: object, live: object, at: Steps = ()) -> Iterator[Differe
     if not isinstance(desired, Mapping) or not isinstance(live, Mapping):
         return
     if key := MERGE_KEYS.get(_field(at)):
-        wanted, held = ([{key: name} for name in each if name in desired] for each in (desired, live))
+        wanted, held = [*desired], [name for name in live if name in desired]
         if wanted != held and len(wanted) == len(held):
-            yield Difference((*at[:-1], f"$setElementOrder/{at[-1]}"), wanted, held)
+            yield Difference((*at, Order(key)), wanted, held)
     for name, value in desired.items():
         yield from misplaced(value, live.get(name), _below(at, name))
 

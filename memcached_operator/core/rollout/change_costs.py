@@ -102,7 +102,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[CostedChange, ...]:
 
 def _in_spec(difference: Difference) -> Keys:
     """The place of a difference in a specification that is `keyed`."""
-    return tuple(str(step.key) if isinstance(step, Entry) else step for step in difference.steps[1:])
+    return tuple(str(step.key if isinstance(step, Entry) else step) for step in difference.steps[1:])
 
 
 def differing(old: Spec, new: Spec) -> list[Difference]:

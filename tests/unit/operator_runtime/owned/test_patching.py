@@ -9,7 +9,7 @@ import pytest
 
 from kube_simulator.schema import kubernetes
 from kube_simulator.schema.node import Node
-from operator_runtime import Difference, Entry, plain
+from operator_runtime import Difference, Entry, Order, plain
 from operator_runtime.owned.compare import is_merged
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
 
@@ -65,6 +65,14 @@ def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_desired() -> Non
     changed = [{"name": "B", "value": "b", "valueFrom": None}, {"name": "C"}, {"name": "X", "$patch": "delete"}]
     order = {"$setElementOrder/env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}
     assert patch_of(found, DEPLOYMENTS, desired=desired) == pod(containers=[{"name": "c", "env": changed, **order}])
+
+
+def test_an_order_is_told_as_one_and_sent_as_the_directive_that_makes_it() -> None:
+    difference = Difference((*CONTAINER, "env", Order("name")), ["B", "A"], ["A", "B"])
+    assert difference.path == "spec.template.spec.containers[c].env[order]"
+    assert "setElementOrder" not in str(difference)
+    changed = {"name": "c", "$setElementOrder/env": [{"name": "B"}, {"name": "A"}]}
+    assert patch_of([difference], DEPLOYMENTS) == pod(containers=[changed])
 
 
 def test_other_kinds_have_nothing_along() -> None:
