@@ -60,8 +60,8 @@ def settings_reference() -> str:
             "operator_runtime/settings/runtime_settings.py; do not edit."
         ),
         beside=(
-            f"The variable `{names.GROUP_VARIABLE}` names the kind's API group; it has no flag, as all commands need it: "
-            f"`{names.DEFAULT_GROUP}`, unless the install was made with [another](install.md#another-api-group)."
+            f"The variable `{names.GROUP_VARIABLE}` names the kind's API group, and no flag does, as all commands need "
+            f"it: `{names.DEFAULT_GROUP}`, unless the install was made with [another](install.md#another-api-group)."
         ),
     )
 
