@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.api.names import group_error
+from memcached_operator.api.names import GROUP, GROUP_VARIABLE
 from operator_runtime.process.flags import (
     Flags,
     Parser,
@@ -60,6 +60,18 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
     if not first or first.startswith("-"):
         return "run", arguments
     raise UsageError(f"unknown command {first!r}{did_you_mean(first, COMMANDS)}")
+
+
+def group_error(group: str = GROUP) -> str | None:
+    """Report what is wrong with a group, in one line that names the variable and the remedy.
+
+    A CustomResourceDefinition's group is a domain with a dot in it: apiextensions, `validation.go`.
+    """
+    from operator_runtime.client.dns_names import is_subdomain
+
+    if "." in group and is_subdomain(group):
+        return None
+    return f"{GROUP_VARIABLE}: {group!r} is not allowed, it must be a domain with a dot in it, such as cache.acme.io"
 
 
 def parser_of(name: str) -> Parser:

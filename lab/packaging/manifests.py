@@ -18,6 +18,7 @@ from lab.cache import BuildError
 from lab.programs import kubernetes
 from memcached_operator import __version__
 from memcached_operator.api import names
+from memcached_operator.cli import group_error
 
 MANIFESTS = ROOT / "manifests"
 INSTALL = MANIFESTS / "install"
@@ -105,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     shown.add_argument("name", choices=FILES)
     shown.add_argument("--image", help=f"the operator's image (default, also where it is empty: {IMAGE})")
     options = parser.parse_args(arguments)
-    if wrong := names.group_error():
+    if wrong := group_error():
         parser.error(wrong)
     try:
         if options.command == "print":

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from operator_runtime.client.dns_names import is_subdomain
-
 DEFAULT_GROUP: Final = "cache.example.com"
 GROUP_VARIABLE: Final = "MEMCACHED_API_GROUP"
 GROUP: Final = os.environ.get(GROUP_VARIABLE) or DEFAULT_GROUP
 """Of the kind, and before the slash of labels and annotations. An install of another group tells its operator; see
 `lab.packaging.manifests.of_group`. It is no setting, as the names that are made of it are constants; programs ask
-`group_error` before they use one."""
+`cli.group_error` before they use one."""
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
@@ -42,13 +40,3 @@ FINALIZER: Final = f"finalizer.{GROUP}"
 # characters. 11 of these ("-" and 10) are left for what a Deployment adds to name its ReplicaSets.
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_MAX_LENGTH: Final = 52
-
-
-def group_error(group: str = GROUP) -> str | None:
-    """Report what is wrong with a group, in one line that names the variable and the remedy.
-
-    A CustomResourceDefinition's group is a domain with a dot in it: apiextensions, `validation.go`.
-    """
-    if "." in group and is_subdomain(group):
-        return None
-    return f"{GROUP_VARIABLE}: {group!r} is not allowed, it must be a domain with a dot in it, such as cache.acme.io"

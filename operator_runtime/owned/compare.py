@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 class Order(NamedTuple):
     """The step to the order of a list's entries, of which each is known by its `field`.
 
-    Its values are lists of these keys. Only lists that a strategic merge patch merges have it.
+    Its values are lists of these keys. Entries with none of them come last.
     """
 
     field: str

@@ -9,7 +9,7 @@ that is written goes with the same patch.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -110,7 +110,7 @@ def _whole(steps: Steps, resource: Resource) -> Steps | None:
     if (resource.group, steps[:-1][: len(REPLACED[1])]) == REPLACED:
         return REPLACED[1]
     for at, step in enumerate(steps):
-        if isinstance(step, Entry) and not (strategic and is_merged(steps[:at], step.field)):
+        if isinstance(step, Entry | Order) and not (strategic and is_merged(steps[:at], step.field)):
             return steps[:at]
     return None
 
@@ -180,9 +180,7 @@ def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
         return
     keys = [value_of(each, entry.field) for each in value_at(desired, at) or ()]
     if len(keys) > 1:
-        value_at(patch, at).sort(
-            key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys)
-        )
+        _sort(value_at(patch, at), entry.field, keys)
         _put(patch, (*at, Order(entry.field)), keys)
 
 
@@ -199,6 +197,9 @@ def _change(body: Any, steps: Steps, value: Any) -> None:
         else:
             body[step] = value
         return
+    if isinstance(step, Order):
+        _sort(body, step.field, value)
+        return
     at = next((at for at, each in enumerate(body) if value_of(each, step.field) == step.key), len(body))
     if rest:
         if at == len(body):
@@ -206,3 +207,8 @@ def _change(body: Any, steps: Steps, value: Any) -> None:
         _change(body[at], rest, value)
     else:
         body[at : at + 1] = [] if value is None else [value]
+
+
+def _sort(entries: list[Any], field: str, keys: Sequence[object]) -> None:
+    """Sort in place; entries without one of these keys come last."""
+    entries.sort(key=lambda each: keys.index(key) if (key := value_of(each, field)) in keys else len(keys))

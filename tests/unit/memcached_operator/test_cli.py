@@ -254,3 +254,15 @@ def test_an_api_group_that_cannot_be_one_is_refused_by_name(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("memcached-operator: MEMCACHED_API_GROUP: 'Foo_Bar' is not allowed")
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("group", ["cache.example.com", "cache.acme.io", "a.b", "a-1.b2"])
+def test_a_domain_can_be_the_group(group: str) -> None:
+    assert cli.group_error(group) is None
+
+
+@pytest.mark.parametrize("group", ["Foo_Bar.io", "acme", "cache.acme.io/v1", "-a.b", "a..b", "a.b.", f"{'a' * 252}.b"])
+def test_what_cannot_be_a_group_is_refused_with_variable_and_remedy(group: str) -> None:
+    told = str(cli.group_error(group))
+    assert told.startswith(f"MEMCACHED_API_GROUP: {group!r} is not allowed")
+    assert told.endswith("such as cache.acme.io")

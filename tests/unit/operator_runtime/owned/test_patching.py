@@ -73,6 +73,10 @@ def test_an_order_is_told_as_one_and_sent_as_the_directive_that_makes_it() -> No
     assert "setElementOrder" not in str(difference)
     changed = {"name": "c", "$setElementOrder/env": [{"name": "B"}, {"name": "A"}]}
     assert patch_of([difference], DEPLOYMENTS) == pod(containers=[changed])
+    entries = [{"name": "A"}, {"name": "X"}, {"name": "B"}]
+    live = {"metadata": {"resourceVersion": "7"}, "spec": {"list": entries}}
+    sent = patch_of([Difference(("spec", "list", Order("name")), ["B", "A"], ["A", "B"])], ROUTES, live)
+    assert sent["spec"] == {"list": [{"name": "B"}, {"name": "A"}, {"name": "X"}]}
 
 
 def test_other_kinds_have_nothing_along() -> None:

@@ -125,8 +125,9 @@ class TestUnknownVariables:
 
 
 def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
-    page = reference(SCHEMA, title="Kettle", origin="Made.")
+    page = reference(SCHEMA, title="Kettle", origin="Made.", beside="And steam.")
     assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nA flag overrides the environment variable, ")
+    assert "\n\nAnd steam.\n\n| Flag" in page
     assert "set to nothing counts as not set, `WATCH_NAMESPACE`, `TEA_LEAF` excepted. " in page
     assert "An unknown variable with the prefix `KETTLE_` is reported as a warning" in page
     assert "\n\n| Flag | Variable | Default |\n|---|---|---|\n" in page
