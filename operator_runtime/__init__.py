@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         Change as Change,
         EnsureResult as EnsureResult,
         NotOwned as NotOwned,
+        Refused as Refused,
         Reverted as Reverted,
         Rules as Rules,
         Unwatched as Unwatched,
@@ -102,7 +103,6 @@ if TYPE_CHECKING:
     )
     from operator_runtime.owned.owners import Owners as Owners
     from operator_runtime.owned.per_key_state import KeyedState as KeyedState, KeyedStates as KeyedStates
-    from operator_runtime.owned.refusals import Refused as Refused
     from operator_runtime.process.command import run as run
     from operator_runtime.serving.probes import Checks as Checks
     from operator_runtime.settings.runtime_settings import RuntimeSettings as RuntimeSettings

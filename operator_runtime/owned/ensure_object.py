@@ -47,11 +47,19 @@ from operator_runtime.owned.ensure_decision import (
     decide_creation,
     has_status,
 )
-from operator_runtime.owned.ensure_rules import Change, EnsureResult, NotOwned, Ownable, Reverted, Rules, Unwatched
-from operator_runtime.owned.owners import Owner, Owners
+from operator_runtime.owned.ensure_rules import (
+    Change,
+    EnsureResult,
+    NotOwned,
+    Ownable,
+    Refused,
+    Reverted,
+    Rules,
+    Unwatched,
+)
+from operator_runtime.owned.owners import REFUSED_S, Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
 from operator_runtime.owned.per_key_state import KeyedState
-from operator_runtime.owned.refusals import REFUSED_S, Refused
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")

@@ -14,7 +14,7 @@ import msgspec
 
 from operator_runtime.cache.store import ObjectKey, key_of
 from operator_runtime.client.api_client import Propagation
-from operator_runtime.client.errors import UNDECODABLE
+from operator_runtime.client.errors import UNDECODABLE, KubeError
 from operator_runtime.client.json_depth import decode_nested
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
@@ -23,7 +23,6 @@ from operator_runtime.objects.api_objects import OwnerReference
 from operator_runtime.objects.bodies import body_of, controller_in, whole_body, without_nones
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.owned.compare import REPLACED, Difference, Steps, differences, names_of, no_longer, value_at
-from operator_runtime.owned.refusals import Refused
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +45,10 @@ class Ownable(Record, Protocol):
 
 W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
+
+
+class Refused(KubeError):
+    """A write did not do what it should, although the API server accepted it; the message has the remedy."""
 
 
 class NotOwned(Refused):

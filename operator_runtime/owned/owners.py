@@ -1,4 +1,4 @@
-"""The objects of one kind that own others: what is remembered of each, and how often is written for it.
+"""The objects of one kind that own others: what is remembered of each, refused writes too, and how often is written.
 
 `guarded` stands around the reconcile of their controller, and `Owners.repair` around each write that puts
 something right; the rule is in `contention`.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.errors import Conflict, KubeError, NotFound
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import Reconcile, Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.owned.contention import Contention, DesiredDigest, Undone, Verb
+from operator_runtime.owned.ensure_rules import Refused
 from operator_runtime.owned.per_key_state import KeyedStates
-from operator_runtime.owned.refusals import Refusals
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 REASON = "Contested"
 # How long an owner that the API server no longer has is believed to be gone, whatever the cache shows.
 GONE_S = 5.0
+# How long a refused write is not sent again, as its answer would be the same. No watch reports a right that was
+# granted, or a quota that was raised.
+REFUSED_S = 30.0
 _ANOTHER = "Another client"
 
 
@@ -50,6 +53,50 @@ class _Gone(NamedTuple):
 
     version: str = ""
     until_s: float = 0.0
+
+
+class _Refusal(NamedTuple):
+    what: object
+    error: KubeError
+    until_s: float
+
+
+class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
+    """Refusals by kind and key of the object."""
+
+
+class Refusals:
+    """The last refusal for each object of each owner."""
+
+    def __init__(self, states: KeyedStates, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._refusals = states.keyed(_Refusals)
+
+    @contextmanager
+    def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
+        """Around a write: raises the error of the same write where that was refused within `REFUSED_S`.
+
+        Args:
+            owner: for which it is written.
+            kind: of the object that is written.
+            at: the object's key.
+            what: equal for the same write.
+        """
+        refusals, place = self._refusals.find(owner) or _Refusals(), (kind.resource.qualified_name, at)
+        if (refusal := refusals.get(place)) is not None:
+            if refusal.what == what and self._clock() < refusal.until_s:
+                raise refusal.error.with_traceback(None)
+            del refusals[place]
+        try:
+            yield
+        except (Forbidden, Invalid, Refused) as error:
+            self.add(owner, kind, at, what, error)
+            raise
+
+    def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
+        """Record that this write was refused with that error."""
+        refusal = _Refusal(what, error, self._clock() + REFUSED_S)
+        self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal
 
 
 class Owners(Generic[O]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -29,41 +30,36 @@ class KeyedStates:
         Args:
             make: what is remembered of a key at first.
         """
-        of: dict[ObjectKey, T] = {}
-        self._slots.append(of)
-        return KeyedState(of, make)
+        slot: defaultdict[ObjectKey, T] = defaultdict(make)
+        self._slots.append(slot)
+        return KeyedState(slot)
 
     def forget(self, key: ObjectKey) -> None:
         """The object of that key is gone."""
-        for of in self._slots:
-            of.pop(key, None)
+        for slot in self._slots:
+            slot.pop(key, None)
 
 
 class KeyedState(Generic[T]):
-    """One thing that is remembered of some keys; see `KeyedStates.keyed`."""
+    """One thing that is remembered of some keys; see `KeyedStates.keyed`.
 
-    def __init__(self, of: dict[ObjectKey, T], make: Callable[[], T]) -> None:
-        self._of = of
-        self._make = make
+    Attributes:
+        find: return the state of a key, None for nothing.
+        of: return the state of a key, made now where there is none.
+        set: remember this of a key, in place of what was.
+    """
 
-    def find(self, key: ObjectKey) -> T | None:
-        """Return the state of that key, None for nothing."""
-        return self._of.get(key)
-
-    def of(self, key: ObjectKey) -> T:
-        """Return the state of that key, made now where there is none."""
-        if key not in self._of:
-            self._of[key] = self._make()
-        return self._of[key]
-
-    def set(self, key: ObjectKey, value: T) -> None:
-        """Remember this of that key, in place of what was."""
-        self._of[key] = value
+    def __init__(self, slot: defaultdict[ObjectKey, T]) -> None:
+        self._slot = slot
+        # The dict's own: each reconcile calls them.
+        self.find: Callable[[ObjectKey], T | None] = slot.get
+        self.of: Callable[[ObjectKey], T] = slot.__getitem__
+        self.set: Callable[[ObjectKey, T], None] = slot.__setitem__
 
     def drop(self, key: ObjectKey) -> None:
         """Remember nothing of that key any more."""
-        self._of.pop(key, None)
+        self._slot.pop(key, None)
 
     def items(self) -> list[tuple[ObjectKey, T]]:
         """List all keys of which something is remembered, with it."""
-        return list(self._of.items())
+        return list(self._slot.items())

@@ -13,7 +13,7 @@ from operator_runtime import Client, Forbidden, Refused, StaleCache, Unwatched, 
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.owned.ensure_rules import record_changes, rules_for_bodies
-from operator_runtime.owned.refusals import REFUSED_S
+from operator_runtime.owned.owners import REFUSED_S
 from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping
 
 FIXED = 'data[a]: "1" → "2"'
