@@ -6,23 +6,27 @@
 ARG BUILD_IMAGE=docker.io/library/python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 ARG BASE_IMAGE=gcr.io/distroless/python3-debian13:nonroot@sha256:8ee214843129f43e2ebf5e0ca9f2e4e6d8292143d1b8a6787f169b5898578884
 
+FROM ${BASE_IMAGE} AS base
+
+# What it makes depends on TARGETARCH alone, so that it may run on another machine than the image is for.
 FROM ${BUILD_IMAGE} AS build
-COPY requirements-image.lock lab/image/slimming.py /build/
+ARG TARGETARCH=amd64
+COPY requirements-image.lock lab/image/slimming.py lab/image/wheels.py /build/
 # pip's settings of the building machine, if it has any, are lent to this one step and are in no layer.
 RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf --mount=type=secret,id=pip-cert \
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-cache-dir --no-compile --no-deps \
-        --require-hashes --only-binary :all: --target /dependencies --requirement /build/requirements-image.lock
+    python3 /build/wheels.py ${TARGETARCH} /build/requirements-image.lock /dependencies
 RUN python3 /build/slimming.py /dependencies
 COPY memcached_operator /source/memcached_operator
 COPY operator_runtime /source/operator_runtime
 RUN python3 /build/slimming.py /source
+# Debian's packages compile their modules when they are installed, which nobody did in the base; on a read-only root file
+# system each start would do it again.
+COPY --from=base /usr/lib/python3.13 /base/usr/lib/python3.13
+RUN python3 /build/slimming.py --compiled-alone /base
 
 FROM ${BASE_IMAGE}
-USER 0
-# Debian's packages compile their modules when they are installed, which nobody did here; on a read-only root file system
-# each start would do it again.
-RUN ["python3", "-c", "import compileall, py_compile, re, sysconfig; compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=1, force=True, rx=re.compile('/(ensurepip|idlelib|lib2to3|pydoc_data|test|tkinter|turtledemo|venv)/'), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"]
 # First what changes seldom.
+COPY --from=build /base /
 COPY --from=build /dependencies /app
 COPY --from=build /source /app
 COPY LICENSE NOTICE /licenses/

@@ -52,27 +52,32 @@ class StandIn:
     entrypoint: tuple[str, ...] = ()
     user: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
+    is_tool: bool = False
+    """Its programs run while an image is built, and nothing of them is in it. They are this machine's, whatever machine
+    the image is for, as emulated ones take ten times as long; builders go by what it says it is for."""
 
 
-def archive(stand_in: StandIn, name: str, cache: Path) -> Path:
+def archive(stand_in: StandIn, name: str, cache: Path, machine: str = "") -> Path:
     """The image as an archive that `docker load`, `buildah pull docker-archive:` and `ctr images import` take.
 
     Args:
         name: its name with its tag.
         cache: a folder where it is kept and found again. Newer packages are not looked for.
+        machine: the architecture that it is for, "" for that of this machine.
 
     Raises:
         BuildError: Debian's packages cannot be had.
     """
     short = name.rpartition("/")[2].replace(":", "-").replace("@", "-")
-    key = digest_of({"name": name.encode(), "recipe": recipe_of(stand_in).encode()})
+    machine = machine or debian.architecture()
+    key = digest_of({"name": name.encode(), "recipe": recipe_of(stand_in, machine).encode()})
     target = cache / f"stand-in-{short}-{key}"
-    kept(target, f"a stand-in for the image {name}", lambda folder: _make(stand_in, name, folder, cache))
+    kept(target, f"a stand-in for the image {name}", lambda folder: _make(stand_in, name, folder, cache, machine))
     return target / "image.tar"
 
 
-def recipe_of(stand_in: StandIn) -> str:
-    """What tells it from one that is made otherwise, in twelve characters."""
+def recipe_of(stand_in: StandIn, machine: str = "") -> str:
+    """What tells it from one that is made otherwise, or for another machine, in twelve characters."""
     files = (__file__, archives.__file__, debian.__file__, newest.__file__)
     code = {path.name: path.read_bytes() for path in map(Path, files)}
     libraries = (f"{name}=={_library(name).version}" for name in stand_in.libraries)
@@ -83,7 +88,7 @@ def recipe_of(stand_in: StandIn) -> str:
             *libraries,
             *stand_in.entrypoint,
             *stand_in.command,
-            debian.architecture(),
+            machine or debian.architecture(),
         )
     )
     return digest_of(code | {"": which.encode()})
@@ -99,13 +104,13 @@ def unpacked(stand_in: StandIn, cache: Path) -> Path:
     return kept(target, "a folder of a stand-in's files", lambda folder: _fill(stand_in, folder, cache))
 
 
-def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
+def _make(stand_in: StandIn, name: str, folder: Path, cache: Path, machine: str) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-image-") as temporary:
         root = Path(temporary) / "root"
         root.mkdir()
-        _fill(stand_in, root, cache)
+        _fill(stand_in, root, cache, "" if stand_in.is_tool else machine)
         config = archives.Config(
-            architecture=debian.architecture(),
+            architecture=machine,
             command=stand_in.command,
             entrypoint=stand_in.entrypoint,
             user=str(stand_in.user) if stand_in.user else "",
@@ -114,8 +119,8 @@ def _make(stand_in: StandIn, name: str, folder: Path, cache: Path) -> None:
         archives.write(root, folder / "image.tar", name, config)
 
 
-def _fill(stand_in: StandIn, root: Path, cache: Path) -> None:
-    packages = debian.fetched({package for each in ALL for package in each.packages}, cache)
+def _fill(stand_in: StandIn, root: Path, cache: Path, machine: str = "") -> None:
+    packages = debian.fetched({package for each in ALL for package in each.packages}, cache, machine=machine)
     debian.unpack(packages, stand_in.packages, root)
     for package, program in stand_in.newest.items():
         newest.put(package, program, root, cache)
@@ -200,7 +205,10 @@ PYTHON = StandIn(
     environment=_BASE,
 )
 PYTHON_BUILD = StandIn(
-    packages=(*PYTHON.packages, "dash", "python3-pip", "python3-wheel"), finish=_python_build, environment=_BASE
+    packages=(*PYTHON.packages, "dash", "python3-pip", "python3-wheel"),
+    finish=_python_build,
+    environment=_BASE,
+    is_tool=True,
 )
 CLIENT = StandIn(
     packages=PYTHON.packages,

@@ -39,22 +39,27 @@ def architecture() -> str:
     return _run("dpkg", "--print-architecture").strip()
 
 
-def fetched(names: Iterable[str], cache: Path, release: str = RELEASE) -> Path:
+def fetched(names: Iterable[str], cache: Path, release: str = RELEASE, machine: str = "") -> Path:
     """A folder of the cache with the packages of these names, as ``.deb`` files. apt verifies them as Debian's own.
 
     They are fetched once and not renewed: whoever wants newer ones removes the folder.
 
+    Args:
+        machine: the architecture for which they are, "" for that of this machine.
+
     Raises:
         BuildError: apt is not there, knows no Debian, or does not get them.
     """
-    packages = sorted(set(names))
-    key = digest_of({"names": " ".join(packages).encode(), "of": f"{release} {architecture()}".encode()})
-    what = f"a folder of {len(packages)} packages of Debian {release}"
-    return kept(cache / f"packages-{release}-{key}", what, lambda folder: _fetch(packages, folder, release))
+    packages, machine = sorted(set(names)), machine or architecture()
+    key = digest_of({"names": " ".join(packages).encode(), "of": f"{release} {machine}".encode()})
+    what = f"a folder of {len(packages)} packages of Debian {release} for {machine}"
+    return kept(cache / f"packages-{release}-{key}", what, lambda folder: _fetch(packages, folder, release, machine))
 
 
 def unpack(folder: Path, names: Iterable[str], root: Path) -> None:
     """Put the files of some of the folder's packages under ``root``. No script of theirs is run.
+
+    What each is stands in ``var/lib/dpkg/status.d``, where distroless images have it and scanners look.
 
     Raises:
         BuildError: one of them is not there, or cannot be read.
@@ -64,6 +69,9 @@ def unpack(folder: Path, names: Iterable[str], root: Path) -> None:
         if len(files) != 1:
             raise BuildError(f"{folder} has {len(files)} packages named {name}, one is needed: remove it")
         _run("dpkg-deb", "--extract", str(files[0]), str(root))
+        status = root / "var/lib/dpkg/status.d" / name
+        status.parent.mkdir(parents=True, exist_ok=True)
+        status.write_text(_run("dpkg-deb", "--field", str(files[0])))
 
 
 def sources_of(targets: str, release: str) -> list[Source]:
@@ -86,7 +94,7 @@ def sources_of(targets: str, release: str) -> list[Source]:
 _FORMAT = ("--format", "$(REPO_URI) $(CODENAME) $(ORIGIN)", "Created-By: Packages", "Component: main")
 
 
-def _fetch(names: Sequence[str], folder: Path, release: str) -> None:
+def _fetch(names: Sequence[str], folder: Path, release: str, machine: str) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-apt-") as name:
         state = Path(name)
         state.chmod(0o755)  # apt reads it as a user of its own
@@ -103,6 +111,7 @@ def _fetch(names: Sequence[str], folder: Path, release: str) -> None:
         listing.write_text("".join(f"deb{signed} {source.address} {source.suite} main\n" for source in sources))
         options = _options(state / "release")
         options += [f"-oDir::Etc::sourcelist={listing}", "-oDir::Etc::sourceparts=-"]
+        options += [f"-oAPT::Architecture={machine}", f"-oAPT::Architectures={machine}"]
         _run("apt-get", *options, "update")
         _run("apt-get", *options, "download", *names, cwd=folder)
 

@@ -1,10 +1,12 @@
 """Make a folder of Python packages ready for an image: small, compiled, and the same bytes each time.
 
-The Dockerfile runs this in its build stage (``slimming.py FOLDER``), so it needs nothing but Python.
+The Dockerfile runs this in its build stage (``slimming.py FOLDER``, and ``slimming.py --compiled-alone FOLDER`` for the
+standard library), so it needs nothing but Python.
 """
 
 import compileall
 import os
+import re
 import shutil
 import struct
 import sys
@@ -63,20 +65,46 @@ def slim(folder: Path) -> None:
             path.unlink()
         elif ".so" in path.suffixes:
             path.write_bytes(without_sections(path.read_bytes()))
-    for path in sorted((each for each in folder.rglob("*") if each.is_dir()), reverse=True):
-        if not any(path.iterdir()):
-            path.rmdir()
+    _remove_empty_folders(folder)
+    _compile(folder)
+    _unify(folder)
+
+
+def compiled_alone(root: Path) -> None:
+    """Compile the standard library that lies below a root, and leave nothing there but the compiled modules.
+
+    Laid over an image with the same root, they are beside its modules. Tests and demonstrations are left out.
+    """
+    _compile(root, leave_out=re.compile(r"/(ensurepip|idlelib|lib2to3|pydoc_data|test|tkinter|turtledemo|venv)/"))
+    for path in _files(root):
+        if path.suffix != ".pyc":
+            path.unlink()
+    _remove_empty_folders(root)
+    _unify(root)
+
+
+def _compile(folder: Path, leave_out: re.Pattern[str] | None = None) -> None:
     # Unchecked: nothing in the image changes, and no start has to look whether it did. The path that is compiled in is
     # replaced as a module is imported, and the same one makes the same bytes.
     compiled = compileall.compile_dir(
         folder,
         quiet=1,
         force=True,
+        rx=leave_out,
         stripdir=str(folder),
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
     )
     if not compiled:
         raise SystemExit(f"slimming: not everything in {folder} could be compiled, see above")
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    for path in sorted((each for each in folder.rglob("*") if each.is_dir() and not each.is_symlink()), reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()
+
+
+def _unify(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() else 0o644)  # whatever the umask of who checked it out
@@ -88,4 +116,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    slim(Path(sys.argv[1]))
+    if sys.argv[1] == "--compiled-alone":
+        compiled_alone(Path(sys.argv[2]))
+    else:
+        slim(Path(sys.argv[1]))
