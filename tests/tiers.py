@@ -10,7 +10,16 @@ from lab import pythons
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
-from lab.programs import crdify, helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
+from lab.programs import (
+    go_tools,
+    helm,
+    kubernetes,
+    kubernetes_releases,
+    memcached,
+    olm,
+    prometheus,
+    prometheus_operator,
+)
 from lab.pythons import Python
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
@@ -110,7 +119,7 @@ def _unit(name: str, since: Run = Run.ALL, python: Python | None = None) -> Tier
         name,
         folders=("tests/unit",),
         since=since,
-        needs={**_KUBECTL, "opm and operator-verify": olm.validators, "crdify": crdify.build, **prepared},
+        needs={**_KUBECTL, "opm and operator-verify": olm.validators, "crdify": partial(go_tools.build, "crdify"), **prepared},
         python=python,
         lacking=python.lacking if python else None,
         workers=2,

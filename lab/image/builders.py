@@ -65,9 +65,26 @@ class Builder:
         kind = ["inspect", "--type", "image"] if self.name == "buildah" else ["image", "inspect"]
         return self._quietly([*kind, image]) is None
 
-    def pull(self, image: str) -> str | None:
-        """Fetch an image from its registry; what is wrong, or None."""
-        return self._quietly(["pull", "--quiet", image])
+    def pull(self, image: str, machine: str = "") -> str | None:
+        """Fetch an image from its registry, this machine's or that of another; what is wrong, or None."""
+        return self._quietly(["pull", "--quiet", *(("--platform", f"linux/{machine}") if machine else ()), image])
+
+    def push_index(self, name: str, images: Sequence[str], digest_file: Path, more: Sequence[str] = ()) -> None:
+        """Join images of a registry under one name there, and write its digest into a file. buildah alone does it.
+
+        Args:
+            images: by their digests.
+            more: options of the builder's own.
+
+        Raises:
+            ImageError: the registry has not got them, or does not take it.
+        """
+        joined = f"localhost/{name.rpartition('/')[2]}-index"
+        self._run_shown([self.name, *self.options, "manifest", "create", joined])
+        for image in images:
+            self._run_shown([self.name, *self.options, "manifest", "add", *more, joined, f"docker://{image}"])
+        push = ("manifest", "push", "--all", *more, f"--digestfile={digest_file}", joined, f"docker://{name}")
+        self._run_shown([self.name, *self.options, *push])
 
     def load(self, archive: Path) -> None:
         """Put the image of an archive into the store, by the name that it has there.

@@ -71,6 +71,22 @@ def operator_image(tag: str = IMAGE, *, source: Path = ROOT) -> Path:
     return archive
 
 
+def build_for(builder: Builder, tag: str, machine: str, *, source: Path = ROOT, epoch_s: int) -> None:
+    """Build the operator's image for a machine into a builder's store, the same bytes each time.
+
+    Args:
+        builder: buildah with a store of its own, which has no image of another machine.
+        machine: amd64 or arm64.
+        epoch_s: the time that everything in it gets, in seconds since 1970: its commit's.
+
+    Raises:
+        ImageError: the builder failed: where this machine does not run the other's programs, install QEMU's user mode.
+        BuildError: a stand-in is needed, and Debian's packages cannot be had.
+    """
+    more = ("--platform", f"linux/{machine}", "--timestamp", str(epoch_s))
+    _build(builder, tag, source=source, cached=False, labels=_labels(source), more=more, machine=machine)
+
+
 def memcached_image(tag: str) -> Path:
     """A stand-in for memcached's image, as a docker-archive of that name: Debian's memcached, as user 11211.
 
@@ -125,9 +141,10 @@ def _build(
     cached: bool,
     labels: Mapping[str, str] = {},
     more: Sequence[str] = (),
+    machine: str = "",
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="memcached-operator-build-") as secret:
-        chosen = _choose_bases(builder, base_images((source / "Dockerfile").read_text()))
+        chosen = _choose_bases(builder, base_images((source / "Dockerfile").read_text()), machine)
         builder.build(
             source,
             image,
@@ -138,11 +155,11 @@ def _build(
         )
 
 
-def _choose_bases(builder: Builder, named: Mapping[str, str]) -> dict[str, str]:
+def _choose_bases(builder: Builder, named: Mapping[str, str], machine: str) -> dict[str, str]:
     """The ARGs with other bases than the Dockerfile names; empty where it is to have its own."""
     requested = _requested_bases()
     if requested != STAND_IN:
-        wrong = next((wrong for name in named.values() if (wrong := _obtain(builder, name)) is not None), None)
+        wrong = next((wrong for name in named.values() if (wrong := _obtain(builder, name, machine)) is not None), None)
         if wrong is None:
             return {}
         if requested == REGISTRY:
@@ -152,15 +169,15 @@ def _choose_bases(builder: Builder, named: Mapping[str, str]) -> dict[str, str]:
     for argument, stand_in in _STAND_INS.items():
         short = argument.removesuffix("_IMAGE").lower()
         # The tag tells one from an older one in the builder's store.
-        name = f"localhost/memcached-operator-{short}:{bases.recipe_of(stand_in)}"
+        name = f"localhost/memcached-operator-{short}:{bases.recipe_of(stand_in, machine)}"
         if not builder.has(name):
-            builder.load(bases.archive(stand_in, name, images_dir()))
+            builder.load(bases.archive(stand_in, name, images_dir(), machine))
         chosen[argument] = name
     return chosen
 
 
-def _obtain(builder: Builder, image: str) -> str | None:
-    return None if builder.has(image) else builder.pull(image)
+def _obtain(builder: Builder, image: str, machine: str) -> str | None:
+    return None if builder.has(image) else builder.pull(image, machine)
 
 
 def _requested_bases() -> str:

@@ -1,4 +1,4 @@
-"""crdify, built from its Go module as the control plane is: what of a CustomResourceDefinition another one breaks."""
+"""crdify: what of a CustomResourceDefinition another one breaks."""
 
 import json
 import subprocess
@@ -6,12 +6,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.cache import cache_dir, digest_of, kept
-from lab.programs.go import MODULES, compile_module, required_version
+from lab.programs import go_tools
 
-_MODULE = "sigs.k8s.io/crdify"
-_FOLDER = MODULES / "crdify"
-_FILES = ("go.mod", "go.sum")
 # Words may change. The default of an object repeats those of its fields, and changes with each new one. What no check
 # of crdify's is about is a warning: rules in CEL, which a new field may bring, and patterns.
 _CONFIG = {
@@ -20,31 +16,17 @@ _CONFIG = {
 }
 
 
-def build() -> Path:
-    """The program; built first where that was not done yet.
-
-    Raises:
-        BuildError: no Go toolchain could be had, or the compiler failed.
-    """
-    return kept(_folder(), "crdify, about a minute on 2 cores", _fill) / "crdify"
-
-
-def is_built() -> bool:
-    """Report whether :func:`build` would build nothing."""
-    return _folder().is_dir()
-
-
 def breaking_changes(old: Path, new: Path) -> list[str]:
     """List what a definition breaks of an older one, with the path of the field: its type, bounds, values, versions.
 
     Raises:
-        BuildError: as `build` does.
+        BuildError: crdify is not built, and cannot be.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
         json.dump(_CONFIG, config)
         config.flush()
         command: list[str | Path] = [
-            build(),
+            go_tools.build("crdify"),
             f"file://{old}",
             f"file://{new}",
             "--config",
@@ -69,12 +51,3 @@ def _errors(found: object, path: str = "") -> Iterator[str]:
         case [*items]:
             for each in items:
                 yield from _errors(each, path)
-
-
-def _folder() -> Path:
-    files = {name: (_FOLDER / name).read_bytes() for name in _FILES}
-    return cache_dir() / f"crdify-{required_version(files['go.mod'].decode(), _MODULE)}-{digest_of(files)}"
-
-
-def _fill(folder: Path) -> None:
-    compile_module(_FOLDER, folder / "crdify", package=_MODULE, stamps={})

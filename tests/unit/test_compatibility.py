@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.programs import crdify
+from lab.programs import crdify, go_tools
 from memcached_operator.api.crd import memcached_crd
 from tests.cluster import REQUIRED_VARIABLE
 from tests.compatibility import (
@@ -64,7 +64,7 @@ def test_the_lists_are_of_the_newest_release() -> None:
 
 
 @pytest.mark.skipif(
-    not crdify.is_built() and not os.environ.get(REQUIRED_VARIABLE),
+    not go_tools.is_built("crdify") and not os.environ.get(REQUIRED_VARIABLE),
     reason="crdify was never built; ./dev test --all builds it",
 )
 def test_crdify_finds_nothing_that_breaks_memcacheds_and_does_find_a_narrower_bound(

@@ -1,0 +1,1 @@
+"""A release: everything of one version, made from a clean commit, and looked at as a stranger would."""
