@@ -49,7 +49,8 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
     "prometheus-operator": prometheus_operator.build,
 }
-_OLM: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators, "OLM": olm.controllers}
+_VALIDATORS: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators}
+_OLM: Mapping[str, Callable[[], object]] = {**_VALIDATORS, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
 _MEMCACHED: Mapping[str, Callable[[], object]] = {"memcached with its proxy": memcached.build}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
@@ -119,7 +120,7 @@ def _unit(name: str, since: Run = Run.ALL, python: Python | None = None) -> Tier
         name,
         folders=("tests/unit",),
         since=since,
-        needs={**_KUBECTL, "opm and operator-verify": olm.validators, "crdify": partial(go_tools.build, "crdify"), **prepared},
+        needs={**_KUBECTL, **_VALIDATORS, "crdify": partial(go_tools.build, "crdify"), **prepared},
         python=python,
         lacking=python.lacking if python else None,
         workers=2,

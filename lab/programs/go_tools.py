@@ -68,7 +68,8 @@ def run(name: str, *arguments: str, variables: Mapping[str, str] = {}, timeout_s
 
 
 def _package(name: str) -> str:
-    return re.findall(r"^tool (\S+)$", (MODULES / name / "go.mod").read_text(), re.MULTILINE)[0]
+    [package] = re.findall(r"^tool (\S+)$", (MODULES / name / "go.mod").read_text(), re.MULTILINE)
+    return str(package)
 
 
 def _folder(name: str) -> Path:

@@ -62,7 +62,7 @@ class Registry:
 
     def _answers(self) -> bool:
         with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v2/", timeout=5) as answer:
-            return answer.status == 200
+            return int(answer.status) == 200
         return False
 
 

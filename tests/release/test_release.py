@@ -26,8 +26,7 @@ from lab.release.signatures import Key
 from memcached_operator import __version__
 from tests.e2e.node_cluster import MEMCACHED, OPERATOR, SAMPLE, SYSTEM, fresh_namespace
 from tests.image.container import unpack
-from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE
-from tests.integration.support import memcached
+from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, memcached
 from tests.kubectl_in_namespace import Kubectl
 from tests.release.conftest import Published
 
