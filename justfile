@@ -189,6 +189,12 @@ catalog folder:
 operatorhub folder:
     python -m lab.packaging.bundle operatorhub --image "$IMG" "$1"
 
+# Make, push and sign everything of this version (--check: on loopback, and verify it; --registry NAME --key FOLDER)
+[group('write')]
+[no-exit-message]
+release *args:
+    @exec python -m lab.release.release "$@"
+
 # Copy into the Helm chart what it has of manifests/
 [group('write')]
 chart:

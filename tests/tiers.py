@@ -21,6 +21,7 @@ from lab.programs import (
     prometheus_operator,
 )
 from lab.pythons import Python
+from lab.release import release
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
@@ -52,6 +53,9 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
 _VALIDATORS: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators}
 _OLM: Mapping[str, Callable[[], object]] = {**_VALIDATORS, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
+_RELEASE: Mapping[str, Callable[[], object]] = {
+    name: partial(go_tools.build, name) for name in ("cosign", "registry", "syft")
+}
 _MEMCACHED: Mapping[str, Callable[[], object]] = {"memcached with its proxy": memcached.build}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
@@ -192,6 +196,12 @@ TIERS = (
     Tier("image", folders=("tests/image",), needs=_IMAGE, lacking=_no_image),
     Tier(
         "e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING, **_OLM}, lacking=_no_node
+    ),
+    Tier(
+        "a release, as a stranger sees it",
+        folders=("tests/release",),
+        needs={**_NODE, **_HELM, **_VALIDATORS, **_RELEASE},
+        lacking=release.why_not,
     ),
     Tier("faults on the simulator", folders=("tests/faults",), cluster="simulator", needs=_KUBECTL, workers=2),
     Tier(

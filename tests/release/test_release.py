@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,9 +47,7 @@ def test_a_stranger_finds_all_signed_and_what_is_in_the_images(published: Publis
 
 def test_the_same_commit_makes_the_same_images(published: Published) -> None:
     again = push_images(f"{published.registry.host}/again", parts.commit()[1])
-    digests = ({machine: name.partition("@")[2] for machine, name in each.items()} for each in (again, published.release.by_machine))
-    first, second = digests
-    assert first == second
+    assert _digests(again) == _digests(published.release.by_machine)
 
 
 def a_file_with_another_byte(published: Published, work: Path) -> None:
@@ -74,9 +72,7 @@ def a_chart_of_another_version(published: Published, work: Path) -> None:
     helm("package", str(work / NAME), "--version=9.9.9", f"--destination={work}")
     with _copied_registry(published, work) as registry:
         helm("push", str(work / f"{NAME}-9.9.9.tgz"), f"oci://{registry.host}/charts", "--plain-http")
-        stranger.pulled_chart(
-            registry.host, f"charts/{NAME}", "9.9.9", published.public, work, published.release.image
-        )
+        stranger.pulled_chart(registry.host, f"charts/{NAME}", "9.9.9", published.public, work, published.release.image)
 
 
 def a_tag_that_was_moved(published: Published, work: Path) -> None:
@@ -95,12 +91,12 @@ def a_tag_that_was_moved(published: Published, work: Path) -> None:
 def another_layer(published: Published, work: Path) -> None:
     """The registry itself gives other bytes for a layer."""
     with _copied_registry(published, work) as registry:
-        name = published.release.by_machine["amd64"].replace(published.registry.host, registry.host)
-        with urllib.request.urlopen(f"http://{registry.host}/v2/{name.partition('/')[2].replace('@', '/manifests/')}") as answer:
+        of_image = published.release.by_machine["amd64"].partition("@")[2]
+        with urllib.request.urlopen(f"http://{registry.host}/v2/{NAME}/manifests/{of_image}") as answer:
             digest = json.load(answer)["layers"][-1]["digest"].partition(":")[2]
         [blob] = registry.storage.glob(f"docker/registry/v2/blobs/sha256/*/{digest}/data")
         blob.write_bytes(_flipped(blob.read_bytes()))
-        with _pulled(name, work):
+        with _pulled(f"{registry.host}/{NAME}@{of_image}", work):
             pass
 
 
@@ -170,6 +166,10 @@ def test_chart_and_file_install_it_on_a_node_that_pulls_by_digest(
 def _images_of(kubectl: Kubectl) -> set[str]:
     pods = kubectl.get("pods", "-l", f"app.kubernetes.io/name={OPERATOR}")["items"]
     return {each["image"] for pod in pods for each in pod["spec"]["containers"]}
+
+
+def _digests(by_machine: Mapping[str, str]) -> dict[str, str]:
+    return {machine: image.partition("@")[2] for machine, image in by_machine.items()}
 
 
 def _copied_files(published: Published, work: Path) -> Path:

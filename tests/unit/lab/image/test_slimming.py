@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.image.slimming import NotAnElfFile, without_sections
+from lab.image.slimming import NotAnElfFile, compiled_alone, without_sections
 
 
 @pytest.fixture
@@ -42,3 +42,16 @@ print(module.dumps([1, 2]))
 def test_what_is_no_64_bit_elf_file_is_refused(content: bytes) -> None:
     with pytest.raises(NotAnElfFile, match="ELF"):
         without_sections(content)
+
+
+def test_the_standard_library_is_compiled_for_where_it_will_lie_and_its_sources_are_left_out(tmp_path: Path) -> None:
+    library = tmp_path / "usr" / "lib"
+    (library / "test").mkdir(parents=True)
+    (library / "found.py").write_text("import sys\nfile = sys._getframe().f_code.co_filename\n")
+    (library / "test" / "test_found.py").write_text("")
+    (library / "data.txt").write_text("")
+    compiled_alone(tmp_path)
+    [compiled] = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert (compiled.parent.name, compiled.suffix) == ("__pycache__", ".pyc")
+    code = f"import marshal; print(marshal.loads(open({str(compiled)!r}, 'rb').read()[16:]).co_filename)"
+    assert _python(code) == "usr/lib/found.py\n"
