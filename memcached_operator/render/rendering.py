@@ -123,7 +123,7 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
         InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
     """
     name, metadata = _name(_metadata(content)), _metadata(content)
-    spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
+    spec = read_spec(_json(content["spec"]) if "spec" in content else b"")
     spec = with_effective_memory(spec, memory or memory_in_status(content))
     uid = uid or uid_of(content)
     owner = MemcachedOwner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
@@ -178,11 +178,6 @@ def _name(metadata: Mapping[str, Any]) -> str:
         f"metadata.name: must be 1 to {NAME_MAX_LENGTH} lower-case letters, digits and '-', a letter first and"
         f" no '-' last, got {_json(name).decode()}"
     )
-
-
-def _without_nulls(spec: object) -> object:
-    """Drop nulls as the API server does: no field of the CRD is nullable, so that null is as good as no field."""
-    return {name: value for name, value in spec.items() if value is not None} if isinstance(spec, dict) else spec
 
 
 def _namespace(metadata: Mapping[str, Any]) -> str:
