@@ -54,13 +54,20 @@ def run_pod(kubectl: Kubectl, name: str, *command: str) -> None:
 
 
 def stores(address: str, value: str) -> bool:
-    """Whether a memcached keeps a value and gives it back."""
+    """Whether a memcached keeps a value and gives it back, for an hour."""
+    return _answer(address, f"set e2e 0 3600 {len(value)}\r\n{value}\r\n", 1) == ["STORED"] and has(address, value)
+
+
+def has(address: str, value: str) -> bool:
+    """Whether a memcached has the value that `stores` stored."""
+    return _answer(address, "get e2e\r\n", 3) == [f"VALUE e2e 0 {len(value)}", value, "END"]
+
+
+def _answer(address: str, sent: str, lines: int) -> list[str]:
+    """So many lines of an answer, less where there are none."""
     with socket.create_connection((address, MEMCACHED_PORT), _MEMCACHED_TIMEOUT_S) as connection:
-        stream = connection.makefile("rwb")
-        stream.write(f"set e2e 0 60 {len(value)}\r\n{value}\r\nget e2e\r\n".encode())
-        stream.flush()
-        answer = [stream.readline().decode().rstrip("\r\n") for _ in range(4)]
-    return answer == ["STORED", f"VALUE e2e 0 {len(value)}", value, "END"]
+        connection.sendall(f"{sent}quit\r\n".encode())
+        return connection.makefile().read().splitlines()[:lines]
 
 
 def pod_address(kubectl: Kubectl, pod: str) -> str:

@@ -1,8 +1,9 @@
-"""From an earlier operator to today's, each by the install file and the image of its own checkout."""
+"""From release to release, to today's operator and one back, each by the install file and the image of its checkout."""
 
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from tests.e2e.node_cluster import (
     PROJECT,
     SYSTEM,
     fresh_namespace,
+    has,
     leader,
     nodes_of,
     operator_pods,
@@ -35,15 +37,15 @@ from tests.integration.monitoring import Scrape
 from tests.integration.requests import written
 from tests.kubectl_in_namespace import Kubectl
 
-# A commit whose servers' template is today's. Before the first release a template may change, and then this does; from
-# then on it is the last release, and no longer moves with a template: an upgrade would empty everybody's caches.
-EARLIER = "7c5aa5ed58e4208a0c0f5096ec978bba9bc9efcd"
-EARLIER_IMAGE = f"localhost/{OPERATOR}:earlier"
-# What that install file names. Another name of the same image would be another template.
-_NAMED = f"image: localhost/{OPERATOR}:0.1.0\n"
+RELEASES = ("1d986d8ea351cfe8b047a48d4d59791defd0f3db",)
+"""Commits of the releases, oldest first; a release adds a line. Before the first one it is a commit whose servers'
+template is today's, and moves with it; from then on it stays: another template would empty everybody's caches."""
+# What an install file names. Another name of the same image would be another template.
+_NAMED = re.compile(rf"image: localhost/{OPERATOR}:[0-9.]+\n")
 _NAMED_MEMCACHED = f"value: {MEMCACHED}\n"
 
 NAME, LASTING = "cache", "lasting"
+_VALUE = "of the first release"
 SIZE = 3
 _ACCOUNT = f"system:serviceaccount:{SYSTEM}:{OPERATOR}"
 _READS = ("get", "list", "watch")
@@ -52,83 +54,114 @@ _OF_THEIR_OWN = ("leases", "events")
 # A later operator may say more.
 _STATUS = {f"patch memcacheds/status {NAME}", f"patch memcacheds/status {LASTING}"}
 
-# The first test starts the node, and builds the earlier image too.
-pytestmark = pytest.mark.timeout(600)
+# The first test starts the node, and builds the earlier images too.
+pytestmark = pytest.mark.timeout(900)
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
-    """One that is done, and what was there before and after."""
+class Install:
+    """An operator to install: an install file, and the image that it names."""
+
+    image: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator took over from another, and has looked at all there is.
+
+    Attributes:
+        snapshot: what is there.
+        lost: servers that no longer have their value.
+        written: what operators, old and new, wrote meanwhile: see `_writes`.
+    """
+
+    image: str
+    snapshot: dict[str, object]
+    lost: list[str]
+    written: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """All steps, of which the last leads to today's operator."""
 
     servers: Kubectl
     mark: Mark
-    """Of the audit log, before it began."""
-    before: dict[str, object]
-    after: dict[str, object]
-    written: list[str]
-    """What operators, old and new, wrote meanwhile: see `_writes`."""
+    """Of the audit log, before the last step."""
+    first: dict[str, object]
+    """What was there before the first step."""
+    steps: list[Step]
 
 
-@pytest.fixture(scope="module")
-def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout of the earlier commit."""
-    found = _git("cat-file", "-e", f"{EARLIER}^{{commit}}")
+def _released(commit: str, folder: Path, node: Node) -> Install:
+    """The operator of a commit, its image on the node."""
+    found = _git("cat-file", "-e", f"{commit}^{{commit}}")
     if found.returncode != 0:
         shallow = _git("rev-parse", "--is-shallow-repository").stdout.decode().strip()
         if shallow == "false":
-            pytest.fail(f"the history has no commit {EARLIER}: {found.stderr.decode().strip()}")
-        pytest.skip(f"this checkout has no history with commit {EARLIER}")
-    archive = _git("archive", "--format=tar", EARLIER)
+            pytest.fail(f"the history has no commit {commit}: {found.stderr.decode().strip()}")
+        pytest.skip(f"this checkout has no history with commit {commit}")
+    archive = _git("archive", "--format=tar", commit)
     assert archive.returncode == 0, archive.stderr.decode()
-    folder = tmp_path_factory.mktemp("earlier")
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")
-    return folder
+    image = f"localhost/{OPERATOR}:{commit[:12]}"  # commits may bear the same version
+    node.load_image(images.operator_image(image, source=folder))
+    text = (folder / "manifests" / "install" / "cluster.yaml").read_text()
+    assert (len(_NAMED.findall(text)), text.count(_NAMED_MEMCACHED)) == (1, 1)
+    return Install(image, _NAMED.sub(f"image: {image}\n", text))
 
 
 @pytest.fixture(scope="module")
-def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrade]:
-    """Two Memcacheds whose servers were ready before; today's operator leads now, and has looked at them."""
-    node.load_image(images.operator_image(EARLIER_IMAGE, source=earlier))
-    install = (earlier / "manifests" / "install" / "cluster.yaml").read_text()
-    assert (install.count(_NAMED), install.count(_NAMED_MEMCACHED)) == (1, 1)
-    # Both releases may bear the same version.
-    install = install.replace(_NAMED, f"image: {EARLIER_IMAGE}\n")
+def chain(node: Node, operator_images: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    """Two Memcacheds whose servers the first release made: each release, today's operator, one back, and on again."""
+    released = [_released(commit, tmp_path_factory.mktemp(commit), node) for commit in RELEASES]
+    today = Install(images.IMAGE, (INSTALL / "cluster.yaml").read_text())
     system = Kubectl(node.plane, SYSTEM)
     try:
         with fresh_namespace(node, "e2e-upgrade") as servers:
-            node.kubectl("apply", "--server-side", "-f", "-", input=install)
-            _await_rollout(system, OPERATOR)
+            _install(node, system, released[0])
             _make_servers(servers)
-            assert _images(system) == {EARLIER_IMAGE}
-            before, mark = _snapshot(servers), node.plane.audit_mark()
-
-            node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
-            _await_rollout(system, OPERATOR)
-            assert _images(system) == {images.IMAGE}
-            leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))
-            eventually(lambda: _reconciles(system, leads), lambda count: count >= 2)
-            yield Upgrade(servers, mark, before, _snapshot(servers), _writes(node.plane, mark))
+            first, steps = _snapshot(servers), []
+            for install in (*released[1:], today, released[-1], today):
+                mark = node.plane.audit_mark()
+                _install(node, system, install)
+                written = _writes(node.plane, mark)
+                steps.append(Step(install.image, _snapshot(servers), _without_value(servers), written))
+            yield Chain(servers, mark, first, steps)
     finally:
         uninstall(node)
-        node.kubectl("delete", "--ignore-not-found", "-f", "-", input=install)
+        node.kubectl("delete", "--ignore-not-found", "-f", "-", input=released[0].text)
 
 
-def test_an_upgrade_restarts_no_server_and_changes_nothing_of_what_was_made(upgrade: Upgrade) -> None:
-    assert upgrade.after == upgrade.before
-    assert set(upgrade.written) <= _STATUS
+def _install(node: Node, system: Kubectl, install: Install) -> None:
+    """Apply it, and wait until its leader has looked at both Memcacheds, where there are any."""
+    node.kubectl("apply", "--server-side", "-f", "-", input=install.text)
+    _await_rollout(system, OPERATOR)
+    assert _images(system) == {install.image}
+    leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))
+    if node.kubectl("get", "memcacheds", "--all-namespaces", "-o", "name").stdout:
+        eventually(lambda: _reconciles(system, leads), lambda count: count >= 2)
 
 
-def test_the_upgraded_operator_acts(upgrade: Upgrade) -> None:
-    upgrade.servers("scale", f"mcd/{NAME}", f"--replicas={SIZE + 1}")
-    upgrade.servers.wait_field(f"mcd/{NAME}", ".status.readyReplicas", SIZE + 1)
-    nodes = eventually(lambda: nodes_of(upgrade.servers, NAME), lambda found: len(found) == SIZE + 1)
+def test_no_step_restarts_a_server_loses_a_key_or_changes_anything_of_what_was_made(chain: Chain) -> None:
+    for step in chain.steps:
+        assert step.snapshot == chain.first, step.image
+        assert step.lost == [], step.image
+        assert set(step.written) <= _STATUS, step.image
+
+
+def test_the_upgraded_operator_acts(chain: Chain) -> None:
+    chain.servers("scale", f"mcd/{NAME}", f"--replicas={SIZE + 1}")
+    chain.servers.wait_field(f"mcd/{NAME}", ".status.readyReplicas", SIZE + 1)
+    nodes = eventually(lambda: nodes_of(chain.servers, NAME), lambda found: len(found) == SIZE + 1)
     for pod in nodes:
-        assert stores(pod_address(upgrade.servers, pod), "after the upgrade"), pod
-    there = {f"pods/{pod}" for pod in [*nodes, *nodes_of(upgrade.servers, LASTING)]}
-    assert there > {name for name in upgrade.before if name.startswith("pods/")}
+        assert stores(pod_address(chain.servers, pod), "after the upgrade"), pod
+    there = {f"pods/{pod}" for pod in [*nodes, *nodes_of(chain.servers, LASTING)]}
+    assert there > {name for name in chain.first if name.startswith("pods/")}
     # The same look at the log that found nothing before.
-    wrote = _writes(upgrade.servers.cluster, upgrade.mark)
+    wrote = _writes(chain.servers.cluster, chain.mark)
     assert {f"patch deployments {NAME}", f"patch memcacheds/status {NAME}"} <= set(wrote)
 
 
@@ -150,6 +183,17 @@ def _make_servers(kubectl: Kubectl) -> None:
     kubectl.wait(
         f"deployment/{NAME}", 'jsonpath={.status.conditions[?(@.reason=="NewReplicaSetAvailable")].status}=True'
     )
+    for pod in _servers(kubectl):
+        assert stores(pod_address(kubectl, pod), _VALUE)
+
+
+def _servers(kubectl: Kubectl) -> list[str]:
+    return [*nodes_of(kubectl, NAME), *nodes_of(kubectl, LASTING)]
+
+
+def _without_value(kubectl: Kubectl) -> list[str]:
+    """The servers that have lost what was stored in them at first."""
+    return [pod for pod in _servers(kubectl) if not has(pod_address(kubectl, pod), _VALUE)]
 
 
 def _await_rollout(system: Kubectl, name: str) -> None:
