@@ -71,12 +71,14 @@ class Step:
     """An operator took over from another, and has looked at all there is.
 
     Attributes:
+        mark: of the audit log, before it.
         snapshot: what is there.
         lost: servers that no longer have their value.
         written: what operators, old and new, wrote meanwhile: see `_writes`.
     """
 
     image: str
+    mark: Mark
     snapshot: dict[str, object]
     lost: list[str]
     written: list[str]
@@ -87,8 +89,6 @@ class Chain:
     """All steps, of which the last leads to today's operator."""
 
     servers: Kubectl
-    mark: Mark
-    """Of the audit log, before the last step."""
     first: dict[str, object]
     """What was there before the first step."""
     steps: list[Step]
@@ -128,8 +128,8 @@ def chain(node: Node, operator_images: None, tmp_path_factory: pytest.TempPathFa
                 mark = node.plane.audit_mark()
                 _install(node, system, install)
                 written = _writes(node.plane, mark)
-                steps.append(Step(install.image, _snapshot(servers), _without_value(servers), written))
-            yield Chain(servers, mark, first, steps)
+                steps.append(Step(install.image, mark, _snapshot(servers), _without_value(servers), written))
+            yield Chain(servers, first, steps)
     finally:
         uninstall(node)
         node.kubectl("delete", "--ignore-not-found", "-f", "-", input=released[0].text)
@@ -161,7 +161,7 @@ def test_the_upgraded_operator_acts(chain: Chain) -> None:
     there = {f"pods/{pod}" for pod in [*nodes, *nodes_of(chain.servers, LASTING)]}
     assert there > {name for name in chain.first if name.startswith("pods/")}
     # The same look at the log that found nothing before.
-    wrote = _writes(chain.servers.cluster, chain.mark)
+    wrote = _writes(chain.servers.cluster, chain.steps[-1].mark)
     assert {f"patch deployments {NAME}", f"patch memcacheds/status {NAME}"} <= set(wrote)
 
 
