@@ -18,8 +18,10 @@ from lab.programs.helm import helm
 from lab.release import parts
 from lab.release.signatures import PROVENANCE, SBOM, attested, signature_of, verify_file, verify_image
 
-_INDEX = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
-_MANIFEST = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
+_TYPES = (
+    *("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"),
+    *("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json"),
+)
 _TIMEOUT_S = 30.0
 
 
@@ -58,7 +60,7 @@ def look(host: str, name: str, version: str, files: Path, public: Path, work: Pa
         Refused: something is not as it was released.
         ToolError: a signature is missing, or another's.
     """
-    digest, index = _manifest(host, name, version, _INDEX)
+    digest, index = manifest_of(host, name, version)
     image = f"{host}/{name}@{digest}"
     verify_image(public, image)
     made = attested(public, image, PROVENANCE)["buildDefinition"]
@@ -84,7 +86,7 @@ def pulled_chart(host: str, name: str, version: str, public: Path, work: Path, i
         Refused: it is not what its signed manifest names, or installs another image.
         ToolError: it is not signed.
     """
-    digest, manifest = _manifest(host, name, version, _MANIFEST)
+    digest, manifest = manifest_of(host, name, version)
     verify_image(public, f"{host}/{name}@{digest}")
     helm("pull", f"oci://{host}/{name}", f"--version={version}", f"--destination={work}", "--plain-http", home=work)
     chart = work / f"{name.rpartition('/')[2]}-{version}.tgz"
@@ -122,9 +124,10 @@ def verify_sums(files: Path, public: Path) -> None:
         verify_file(public, files / name)
 
 
-def _manifest(host: str, name: str, reference: str, accept: str) -> tuple[str, Any]:
-    """The digest of a manifest, computed from its bytes, and what is in it."""
-    request = urllib.request.Request(f"http://{host}/v2/{name}/manifests/{reference}", headers={"Accept": accept})
+def manifest_of(host: str, name: str, reference: str) -> tuple[str, Any]:
+    """The digest of a manifest or an index, computed from its bytes, and what is in it."""
+    address = f"http://{host}/v2/{name}/manifests/{reference}"
+    request = urllib.request.Request(address, headers={"Accept": ", ".join(_TYPES)})
     with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
         body = answer.read()
     return f"sha256:{hashlib.sha256(body).hexdigest()}", json.loads(body)

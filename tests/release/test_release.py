@@ -76,15 +76,13 @@ def a_chart_of_another_version(published: Published, work: Path) -> None:
 
 
 def a_tag_that_was_moved(published: Published, work: Path) -> None:
-    """To a manifest of one who may push: the same layers, another configuration."""
+    """By one who may push: the same images under another index."""
     with _copied_registry(published, work) as registry:
-        path = f"http://{registry.host}/v2/{NAME}/manifests"
-        digest = published.release.by_machine["amd64"].partition("@")[2]
-        with urllib.request.urlopen(f"{path}/{digest}") as answer:
-            type_, manifest = answer.headers["Content-Type"], json.load(answer)
+        _, manifest = stranger.manifest_of(registry.host, NAME, __version__)
         body = json.dumps(manifest | {"annotations": {"by": "another"}}).encode()
-        put = urllib.request.Request(f"{path}/{__version__}", body, {"Content-Type": type_}, method="PUT")
-        urllib.request.urlopen(put).close()
+        address = f"http://{registry.host}/v2/{NAME}/manifests/{__version__}"
+        type_ = {"Content-Type": manifest["mediaType"]}
+        urllib.request.urlopen(urllib.request.Request(address, body, type_, method="PUT")).close()
         published.look(work, host=registry.host)
 
 
@@ -92,8 +90,8 @@ def another_layer(published: Published, work: Path) -> None:
     """The registry itself gives other bytes for a layer."""
     with _copied_registry(published, work) as registry:
         of_image = published.release.by_machine["amd64"].partition("@")[2]
-        with urllib.request.urlopen(f"http://{registry.host}/v2/{NAME}/manifests/{of_image}") as answer:
-            digest = json.load(answer)["layers"][-1]["digest"].partition(":")[2]
+        _, manifest = stranger.manifest_of(registry.host, NAME, of_image)
+        digest = manifest["layers"][-1]["digest"].partition(":")[2]
         [blob] = registry.storage.glob(f"docker/registry/v2/blobs/sha256/*/{digest}/data")
         blob.write_bytes(_flipped(blob.read_bytes()))
         with _pulled(f"{registry.host}/{NAME}@{of_image}", work):
