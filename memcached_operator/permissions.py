@@ -124,8 +124,8 @@ WATCHED: Final = (
     *_auxiliary(
         "",
         "configmaps",
-        "spec.publish has no effect, and no server gets spec.tls, auth, warmRestart or handover, whose scripts are in "
-        "a ConfigMap",
+        "spec.discovery has no effect, and no server gets spec.tls, auth, warmRestart or handover, whose scripts are "
+        "in a ConfigMap",
         unread=f"{_UNTOLD}, or the owner of one with the same name",
         undeleted="a ConfigMap that is no longer specified stays",
     ),

@@ -534,6 +534,20 @@ class Auth(Model):
     )
 
 
+class ListConfigMap(Model):
+    """The list in a ConfigMap with the name of the Memcached and the suffix -servers.
+
+    It contains the servers as lines (key servers) and as JSON (key servers.json).
+    """
+
+
+class Discovery(Model):
+    """Ways in which clients are given the list of servers, in addition to status.serverList."""
+
+    example = '{"configMap": {}}'
+    configMap: ListConfigMap | None = None
+
+
 class Spec(Model):
     """Desired state of the Memcached."""
 
@@ -599,12 +613,7 @@ class Spec(Model):
     )
     tls: Tls | None = None
     auth: Auth | None = None
-    publish: Annotated[Literal["ConfigMap"] | None, OF_NO_SERVER] = Field(
-        default=None,
-        description="Where the list of servers is published in addition to status.serverList. ConfigMap: in a "
-        "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
-        "servers.json). If omitted, the list is only in the status.",
-    )
+    discovery: Annotated[Discovery | None, OF_NO_SERVER] = None
     drainPeriodSeconds: Annotated[_Day, OF_NO_SERVER] = Field(
         default=30,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "

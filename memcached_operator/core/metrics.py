@@ -11,7 +11,6 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
-from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
 from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, without_names
@@ -57,7 +56,7 @@ class RepairCounts:
 def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached desires it."""
     owner = MemcachedOwner("name", "namespace", "uid")
-    spec = Spec(size=2, networkPolicy=NetworkPolicy(ingress=()), publish="ConfigMap")
+    spec = read_spec(b'{"size": 2, "networkPolicy": {"ingress": []}, "discovery": {"configMap": {}}}')
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),

@@ -20,9 +20,9 @@ from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.objects.workload import STATEFUL_SET, desired_workload
 from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.workloads import stateful_set_record
+from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS
 from memcached_operator.features.disruption_budget.budget import BUDGETS
 from memcached_operator.features.network_policy.network_policy import NETWORK_POLICIES
-from memcached_operator.features.published_list.server_list_configmap import CONFIG_MAPS
 from memcached_operator.owned_kinds import AUXILIARY
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of

@@ -77,7 +77,7 @@ async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_repl
 
 
 def _set_size(world: World, size: int) -> None:
-    world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
+    world.memcached(size=size, workload="StatefulSet", discovery={"configMap": {}})
 
 
 def _make_pod(world: World, ordinal: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, MemcachedOwner
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, metadata
@@ -39,6 +40,11 @@ def publication(owner: MemcachedOwner, servers: Sequence[str]) -> ConfigMapManif
         metadata=metadata(owner, name=owner.name + _SUFFIX, annotations={APPLIED_ANNOTATION: _digest(servers)}),
         data=_data(servers),
     )
+
+
+def _desired(owner: MemcachedOwner, spec: Spec, servers: Sequence[str], _: str) -> ConfigMapManifest | None:
+    is_on = spec.discovery is not None and spec.discovery.configMap is not None
+    return publication(owner, servers) if is_on else None
 
 
 def is_untouched(live: ConfigMapManifest) -> bool:
@@ -73,8 +79,8 @@ def _data(servers: Sequence[str]) -> dict[str, str]:
 CONFIG_MAPS: Final = OwnedKind(
     ("v1", "ConfigMap", "configmaps"),
     Codec(ConfigMapManifest, held, _compare, shorten=held, fixed=(_IMMUTABLE,), replace="Background"),
-    lambda owner, _, servers, __: publication(owner, servers),
-    field="publish",
+    _desired,
+    field="discovery",
     labels=POD_SELECTOR,
     suffix=_SUFFIX,
     has_scripts=True,
