@@ -534,6 +534,20 @@ class Auth(Model):
     )
 
 
+class AutoDiscovery(Model):
+    """An endpoint that gives clients the list of servers as managed caches do (`config get cluster`).
+
+    It is NAME-discovery.NAMESPACE.svc:11211: a Service and two pods, which run the image of the operator.
+    """
+
+    example = '{"inServers": true}, or {}'
+    inServers: bool = Field(
+        default=False,
+        description="Indicates that the operator also keeps the list in each server, as the item "
+        "AmazonElastiCache:cluster, for clients that ask the servers themselves (AWS' clients for Java and PHP).",
+    )
+
+
 class ListConfigMap(Model):
     """The list in a ConfigMap with the name of the Memcached and the suffix -servers.
 
@@ -544,7 +558,8 @@ class ListConfigMap(Model):
 class Discovery(Model):
     """Ways in which clients are given the list of servers, in addition to status.serverList."""
 
-    example = '{"configMap": {}}'
+    example = '{"autoDiscovery": {}} or {"configMap": {}}'
+    autoDiscovery: AutoDiscovery | None = None
     configMap: ListConfigMap | None = None
 
 
@@ -624,3 +639,14 @@ class Spec(Model):
     def moves(self) -> bool:
         """Report whether the items of a server that is replaced move to its successor."""
         return self.handover is not None and self.handover.moves is not None
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Report whether clients are given the list by an endpoint."""
+        return self.discovery is not None and self.discovery.autoDiscovery is not None
+
+    @property
+    def lists_in_servers(self) -> bool:
+        """Report whether each server has the list as an item."""
+        auto = self.discovery.autoDiscovery if self.discovery is not None else None
+        return auto is not None and auto.inServers

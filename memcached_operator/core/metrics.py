@@ -12,7 +12,7 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.core.objects.labels import MemcachedOwner
-from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, without_names
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.caches import Caches
@@ -60,7 +60,7 @@ def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),
-        *auxiliary_objects(kinds, owner, spec, ()),
+        *auxiliary_objects(kinds, owner, spec, Known()),
     )
     return {each.kind or "": without_names(each) for each in manifests}
 

@@ -14,7 +14,7 @@ import msgspec
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, OwnedRecord
 from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.objects.workload import STATEFUL_SET, desired_workload
@@ -73,7 +73,9 @@ def desired(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), op
     if kind in ("Deployment", "StatefulSet"):
         return desired_workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
     return next(
-        each for each in auxiliary_objects(AUXILIARY, OWNER, spec, servers, operator_namespace) if each.kind == kind
+        each
+        for each in auxiliary_objects(AUXILIARY, OWNER, spec, Known(servers, operator_namespace))
+        if each.kind == kind
     )
 
 

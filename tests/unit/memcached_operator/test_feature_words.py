@@ -48,7 +48,7 @@ WORDS: Final = {
 BOUNDS: Final = {
     "core": {
         **{"disruption_budget": 3, "extstore": 25, "handover": 99, "memory_scaling": 69, "network_policy": 4},
-        **{"discovery": 25, "restored": 17, "tls": 104, "warm_restart": 43},
+        **{"discovery": 31, "restored": 17, "tls": 104, "warm_restart": 43},
     },
     "servers": {"extstore": 25, "handover": 7, "memory_scaling": 7, "network_policy": 1, "tls": 149, "warm_restart": 6},
 }

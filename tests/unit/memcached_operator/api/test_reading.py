@@ -299,7 +299,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"discovery": "Secret"},
-        'spec.discovery: must be an object such as {"configMap": {}}, got "Secret" (a string)',
+        'spec.discovery: must be an object such as {"autoDiscovery": {}} or {"configMap": {}}, got "Secret" (a string)',
     ),
     (
         {"drainPeriodSeconds": 86401},

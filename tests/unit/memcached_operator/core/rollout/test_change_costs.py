@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.owned_kind import auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, auxiliary_objects
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import Basis, Cost, CostedChange, changes
@@ -311,7 +311,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 def desired(of: Spec) -> tuple[object, ...]:
     workload = desired_workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
-    return (workload, *auxiliary_objects(AUXILIARY, OWNER, of, ()))
+    return (workload, *auxiliary_objects(AUXILIARY, OWNER, of, Known()))
 
 
 RESTARTING = {
