@@ -147,7 +147,8 @@ WATCHED: Final = (
         "",
         "pods",
         ("patch",),
-        "the servers of a Memcached with spec.warmRestart are replaced, which empties them, to change their image",
+        "the servers of a Memcached with spec.warmRestart are replaced, which empties them, to change their image; and "
+        "clients of spec.discovery.autoDiscovery are given a new list up to two minutes late",
     ),
     Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet are never replaced"),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else continues"),
