@@ -14,7 +14,7 @@ from memcached_operator.core.objects.owned_kind import Known
 _MOST: Final = 2**31 - 1
 
 
-class Cluster(NamedTuple):
+class ClusterList(NamedTuple):
     """List of an endpoint.
 
     Attributes:
@@ -30,18 +30,18 @@ class Cluster(NamedTuple):
         return f"{self.version}\n{' '.join(self.nodes)}\n"
 
 
-NO_CLUSTER: Final = Cluster(0, ())
+NO_CLUSTER: Final = ClusterList(0, ())
 
 
-def read_cluster(text: str) -> Cluster:
+def read_cluster(text: str) -> ClusterList:
     """Parse a value; `NO_CLUSTER` for one that is missing, or not of the operator's making."""
     version, _, nodes = text.partition("\n")
     if not (version.isascii() and version.isdigit() and len(version) <= len(str(_MOST)) and int(version) < _MOST):
         return NO_CLUSTER
-    return Cluster(int(version), tuple(nodes.split()))
+    return ClusterList(int(version), tuple(nodes.split()))
 
 
-def next_cluster(former: Cluster, is_ours: bool, known: Known) -> Cluster:
+def next_cluster(former: ClusterList, is_ours: bool, known: Known) -> ClusterList:
     """The list that clients are to have: the former one as long as names and addresses stay.
 
     Args:
@@ -51,7 +51,7 @@ def next_cluster(former: Cluster, is_ours: bool, known: Known) -> Cluster:
     nodes = tuple(_node(each, known, before) for each in known.servers)
     if is_ours and former.version and nodes == former.nodes:
         return former
-    return Cluster(max(former.version + 1, min(known.now_s, _MOST - 1)), nodes)
+    return ClusterList(max(former.version + 1, min(known.now_s, _MOST - 1)), nodes)
 
 
 def _node(server: str, known: Known, before: dict[str, str]) -> str:
