@@ -203,7 +203,9 @@ def _add_check_flags(parser: Parser) -> None:
 
 
 # The settings that decide what a Memcached becomes, and what a change of it costs.
-_RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials"})
+# Stands for what the operator reads off its own pod.
+_UNKNOWN_IMAGE = "IMAGE-OF-THE-OPERATOR"
+_RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials", "operator_image"})
 
 
 def _render(flags: Flags) -> int:
@@ -219,8 +221,9 @@ def _render(flags: Flags) -> int:
     namespace = flags.get("namespace", "default")
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
+    image = settings.operator_image or _UNKNOWN_IMAGE
     options = RenderOptions(
-        files, namespace, settings.memcached_image, settings.memcached_user_id, settings.server_credentials
+        files, namespace, settings.memcached_image, settings.memcached_user_id, settings.server_credentials, image
     )
     if "diff" not in flags:
         return render_command.run(options)
@@ -252,6 +255,28 @@ def _add_render_flags(parser: Parser) -> None:
         "and how its objects differ. OLD is such a file, too, or the output of kubectl get; - for standard input.",
     )
     add_settings(parser, [option for option in SCHEMA.options if option.name in _RENDERED])
+
+
+def _discovery(flags: Flags) -> int:
+    from pathlib import Path
+
+    # It speaks no TLS, of which asyncio can do without: 3 MiB in each pod.
+    sys.modules["ssl"] = None  # type: ignore[assignment]
+    from memcached_operator.discovery.endpoint import EndpointOptions, run
+
+    port = flags.get("port", "11211")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"--port: {port!r} is not allowed, it must be a number from 0 to 65535")
+    if not flags.get("filename"):
+        raise UsageError("discovery needs the file with the list: -f FILE")
+    return run(EndpointOptions(Path(flags["filename"]), int(port)))
+
+
+def _add_discovery_flags(parser: Parser) -> None:
+    parser.add_argument(
+        *("-f", "--filename"), metavar="FILE", help="The list of servers: its version, and below HOST|IP|PORT of each."
+    )
+    parser.add_argument("--port", metavar="PORT", help="Port that clients connect to (default: 11211).")
 
 
 def _version(_flags: Flags) -> int:
@@ -286,6 +311,13 @@ COMMANDS: dict[str, Command] = {
         "needs no cluster. Invalid Memcacheds are reported in the operator's words. Exit code: 0 if\n"
         "there were objects for each, 1 if not. With --diff: 0 if nothing changes, 1 if something\n"
         "does, 2 if not all could be compared.",
+    ),
+    "discovery": Command(
+        "answer clients that discover the servers of a Memcached; run by its pods",
+        _discovery,
+        _add_discovery_flags,
+        "Answers `config get cluster` with the list of servers in a file, which it follows. The pods of\n"
+        "spec.discovery.autoDiscovery run it. Ends with SIGTERM.",
     ),
     "crd": Command("print the CustomResourceDefinition of Memcached", _crd),
     "version": Command("print the version", _version),

@@ -17,6 +17,8 @@ from memcached_operator.core.observed.memcacheds import is_overdue
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.rollout.live.live_memory import limit_setter
 from memcached_operator.core.status.event_predicates import ServerPredicates
+from memcached_operator.features.discovery.own_image import OwnImage
+from memcached_operator.features.discovery.server_items import ServerItems
 from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
 from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.servers.metric_families import PATH, server_families
@@ -30,7 +32,7 @@ from operator_runtime import Channel, ObjectKey, Operator, serve
 WRITES = (
     *(
         (kind.resource.qualified_name, verb)
-        for kind in (DEPLOYMENTS, STATEFUL_SETS, *(each.kind for each in AUXILIARY))
+        for kind in dict.fromkeys((DEPLOYMENTS, STATEFUL_SETS, *(each.kind for each in AUXILIARY)))
         for verb in ("create", "patch", "delete")
     ),
     (MEMCACHEDS.resource.qualified_name, "patch"),
@@ -68,6 +70,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         image=settings.memcached_image,
         user_id=settings.memcached_user_id,
         operator_namespace=operator.own_namespace,
+        own_image=OwnImage(operator.client, operator.own_namespace, settings.operator_image).find,
         status_delay_s=settings.status_interval_ms / 1000,
         finalizer=settings.finalizer,
         credentials=settings.server_credentials,
@@ -97,7 +100,8 @@ def set_up(operator: Operator, settings: Settings) -> None:
     def of_auxiliary(kind: OwnedKind, record: OwnedRecord) -> ObjectKey | Iterable[ObjectKey] | None:
         if kind.rival_in(record):
             return caches.memcacheds_in(record.namespace)
-        return known(kind.memcached_of(record))
+        key = kind.memcached_of(record)
+        return known(key) if key is not None else None
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)
@@ -114,10 +118,11 @@ def set_up(operator: Operator, settings: Settings) -> None:
     if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
         on_answer = reconciler.scaler.record
+        items = ServerItems(caches)
+        items.watch(stats_cache.query_soon)
+        asked = items.endpoints(endpoints)
         operator.manager.add_runnable(
-            Poller(
-                caches, stats_cache, reconcile_requests, interval_s=interval_s, endpoints=endpoints, on_answer=on_answer
-            )
+            Poller(caches, stats_cache, reconcile_requests, interval_s=interval_s, endpoints=asked, on_answer=on_answer)
         )
         servers.add(reconciler.scaler.families)
         servers.add(lambda: server_families(caches.pods.values(), stats_cache.of))

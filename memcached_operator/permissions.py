@@ -124,8 +124,8 @@ WATCHED: Final = (
     *_auxiliary(
         "",
         "configmaps",
-        "spec.publish has no effect, and no server gets spec.tls, auth, warmRestart or handover, whose scripts are in "
-        "a ConfigMap",
+        "spec.discovery has no effect, and no server gets spec.tls, auth, warmRestart or handover, whose scripts are "
+        "in a ConfigMap",
         unread=f"{_UNTOLD}, or the owner of one with the same name",
         undeleted="a ConfigMap that is no longer specified stays",
     ),
@@ -147,7 +147,8 @@ WATCHED: Final = (
         "",
         "pods",
         ("patch",),
-        "the servers of a Memcached with spec.warmRestart are replaced, which empties them, to change their image",
+        "the servers of a Memcached with spec.warmRestart are replaced, which empties them, to change their image; and "
+        "clients of spec.discovery.autoDiscovery are given a new list up to two minutes late",
     ),
     Permission("", "pods/eviction", ("create",), "the servers of a StatefulSet are never replaced"),
     Permission("events.k8s.io", "events", ("create", "patch"), "no events are written; everything else continues"),

@@ -21,6 +21,10 @@ def _image(text: str) -> str:
     return text
 
 
+def _optional_image(text: str) -> str:
+    return _image(text) if text else ""
+
+
 class Settings(RuntimeSettings):
     """The settings of this operator."""
 
@@ -43,6 +47,15 @@ class Settings(RuntimeSettings):
         metavar="ID|none",
         allowed=f"a whole number from 1 to {_USER_ID_MAX}, or none",
         read=_none,
+    )
+    operator_image: str = setting(
+        "",
+        "Image of the pods of spec.discovery.autoDiscovery, which run the operator's own. If omitted, it is that of "
+        "the operator's pod.",
+        "An operator that reads it off its own pod always has the right one; out of a cluster there is no such pod.",
+        variable="OPERATOR_IMAGE",
+        allowed="an image reference without spaces",
+        read=_optional_image,
     )
     finalizer: bool = setting(
         False,

@@ -43,6 +43,12 @@ class Broken(NamedTuple):
 
 BROKEN: Final = (
     Broken(
+        NAMED | {"handover": {}, "discovery": {"autoDiscovery": {"inServers": True}}},
+        "spec.discovery.autoDiscovery.inServers",
+        "must be false or omitted when spec.handover is set",
+        NAMED | {"handover": {}, "discovery": {"autoDiscovery": {"inServers": False}}},
+    ),
+    Broken(
         NAMED | {"service": {"type": "ClusterIP"}},
         "spec.service.type",
         "must be Headless when spec.workload is StatefulSet",

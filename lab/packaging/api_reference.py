@@ -118,6 +118,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "deleted; or the Memcached is being deleted, and its pods or its workload are not. The message names what "
         "remains, and the remedy.",
     ),
+    Reason.OPERATOR_IMAGE_UNKNOWN: ReasonDoc(
+        _DEGRADES, "The operator does not know the image that it runs, from which it makes the pods of an endpoint."
+    ),
     Reason.CONFLICTING_DISRUPTION_BUDGET: ReasonDoc(
         _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),
@@ -230,6 +233,11 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.PASSWORDS_IN_THE_CLEAR: ReasonDoc(
         _DISCOURAGED, "`spec.auth` without `spec.tls`: passwords are sent unencrypted."
+    ),
+    Reason.DRAIN_TOO_SHORT: ReasonDoc(
+        _DISCOURAGED,
+        "`spec.drainPeriodSeconds` is less than the time after which clients of `spec.discovery.autoDiscovery` read "
+        "the list again.",
     ),
     Reason.HANDOVER_UNAVAILABLE: ReasonDoc(
         _DISCOURAGED,

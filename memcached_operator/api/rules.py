@@ -312,6 +312,18 @@ RULES: Final = (
         "FieldValueForbidden",
     ),
     Rule(
+        "discovery.autoDiscovery.inServers",
+        "must be false or omitted when spec.handover is set, as memcached's proxy closes the connection of a client "
+        "that asks a server for the list, and the client does not read the item",
+        lambda spec: spec.handover is None or not spec.lists_in_servers,
+        (
+            _NO_HANDOVER,
+            "!has(self.discovery) || self.discovery == null",
+            "!has(self.discovery.autoDiscovery) || self.discovery.autoDiscovery == null",
+            "!self.discovery.autoDiscovery.inServers",
+        ),
+    ),
+    Rule(
         "maxConnections",
         f"must be more than {_OWN} + {_OWN_OF_A_THREAD} * spec.threads, which memcached keeps for itself, and "
         f"{_OWN_FILE} more with spec.extstore or spec.warmRestart; with spec.handover more than {_PROXY} + "

@@ -66,6 +66,8 @@ class Reason(StrEnum):
     MAXIMUM_REACHED = "MaximumReached"
     RESIZE_IMPOSSIBLE = "ResizeImpossible"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
+    OPERATOR_IMAGE_UNKNOWN = "OperatorImageUnknown"
+    DRAIN_TOO_SHORT = "DrainTooShort"
     HANDOVER_UNAVAILABLE = "HandoverUnavailable"
     PREPARING = "Preparing"
     CONNECTING = "Connecting"

@@ -534,6 +534,35 @@ class Auth(Model):
     )
 
 
+class AutoDiscovery(Model):
+    """An endpoint that gives clients the list of servers as managed caches do (`config get cluster`).
+
+    It is NAME-discovery.NAMESPACE.svc:11211: a Service and two pods, which run the image of the operator.
+    """
+
+    example = '{"inServers": true}, or {}'
+    inServers: bool = Field(
+        default=False,
+        description="Indicates that the operator also keeps the list in each server, as the item "
+        "AmazonElastiCache:cluster, for clients that ask the servers themselves (AWS' clients for Java and PHP).",
+    )
+
+
+class ListConfigMap(Model):
+    """The list in a ConfigMap with the name of the Memcached and the suffix -servers.
+
+    It contains the servers as lines (key servers) and as JSON (key servers.json).
+    """
+
+
+class Discovery(Model):
+    """Ways in which clients are given the list of servers, in addition to status.serverList."""
+
+    example = '{"autoDiscovery": {}} or {"configMap": {}}'
+    autoDiscovery: AutoDiscovery | None = None
+    configMap: ListConfigMap | None = None
+
+
 class Spec(Model):
     """Desired state of the Memcached."""
 
@@ -599,12 +628,7 @@ class Spec(Model):
     )
     tls: Tls | None = None
     auth: Auth | None = None
-    publish: Annotated[Literal["ConfigMap"] | None, OF_NO_SERVER] = Field(
-        default=None,
-        description="Where the list of servers is published in addition to status.serverList. ConfigMap: in a "
-        "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
-        "servers.json). If omitted, the list is only in the status.",
-    )
+    discovery: Annotated[Discovery | None, OF_NO_SERVER] = None
     drainPeriodSeconds: Annotated[_Day, OF_NO_SERVER] = Field(
         default=30,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
@@ -615,3 +639,14 @@ class Spec(Model):
     def moves(self) -> bool:
         """Report whether the items of a server that is replaced move to its successor."""
         return self.handover is not None and self.handover.moves is not None
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Report whether clients are given the list by an endpoint."""
+        return self.discovery is not None and self.discovery.autoDiscovery is not None
+
+    @property
+    def lists_in_servers(self) -> bool:
+        """Report whether each server has the list as an item."""
+        auto = self.discovery.autoDiscovery if self.discovery is not None else None
+        return auto is not None and auto.inServers

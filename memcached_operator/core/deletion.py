@@ -21,6 +21,7 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.owned_kind import Known
 from memcached_operator.core.objects.owned_object import (
     ORPHAN_FINALIZER,
     foreign_finalizers,
@@ -325,8 +326,11 @@ class Deletion:
             live = store.get(each.key_of(memcached.key)) if each.listed and status.serverList is not None else None
             if live is None or live.deleting or live.owner_uid != memcached.uid:
                 continue
-            desired = each.desired(memcached.owner, spec, status.serverList or ())
-            body = each.follow(each.codec.decoded(live), desired) if desired is not None else None
+            decoded = each.codec.decoded(live)
+            addresses = {pod.name: pod.address for pod in self._caches.servers_of(memcached) if pod.address}
+            known = Known(status.serverList or (), addresses=addresses, live=decoded)
+            desired = each.desired(memcached.owner, spec, known)
+            body = each.follow(decoded, desired) if desired is not None else None
             try:
                 if body is not None:
                     await self._client.patch(each.kind, live, body)

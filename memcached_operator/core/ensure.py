@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 from prometheus_client import Metric
@@ -17,14 +17,15 @@ from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.holder import holder, with_room
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, endpoint_label
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.scripts import scripts_config_map
 from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
+from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
@@ -35,9 +36,32 @@ from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRo
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.restored.adoption import Adoption
 from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
+from operator_runtime import (
+    Change,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Keeper,
+    Kind,
+    NotFound,
+    ObjectKey,
+    Operator,
+    ServerError,
+    TooManyRequests,
+)
 
 logger = logging.getLogger(__name__)
+
+_NO_IMAGE: Final = Problem(
+    Reason.OPERATOR_IMAGE_UNKNOWN,
+    "spec.discovery.autoDiscovery has no endpoint, as the operator cannot find out which image it runs: it is no pod, "
+    "or may not get its own. Set --operator-image (OPERATOR_IMAGE).",
+    blocking=False,
+)
+
+
+async def _unknown_image() -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +74,7 @@ class Config:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
+        own_image: finds the image that the operator runs, "" where it is not known.
         credentials: the Secrets that servers require may be read.
         memory_scaling_window_s: for how long servers are observed before their memory grows.
     """
@@ -59,6 +84,7 @@ class Config:
     status_delay_s: float
     operator_namespace: str = ""
     finalizer: bool = False
+    own_image: Callable[[], Awaitable[str]] = _unknown_image
     credentials: bool = False
     memory_scaling_window_s: float = 600.0
 
@@ -98,6 +124,7 @@ class Objects:
     ) -> None:
         self._caches = caches
         self._config = config
+        self._client = operator.client
         self._record_event = record_event = recorded_by(operator.events)
         self._counts = RepairCounts(caches.auxiliary)
 
@@ -211,19 +238,50 @@ class Objects:
         memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
         if snapshot.moving is not None and snapshot.moving.overrides:
             spec = spec.model_copy(update=snapshot.moving.overrides)
-        desired = each.desired(memcached.owner, spec, servers or (), self._config.operator_namespace)
-        if each.listed and desired is not None and servers is None:
-            return EMPTY
+        known = Known(servers or (), self._config.operator_namespace)
+        has_endpoint = spec.discovery is not None and spec.has_endpoint
+        if has_endpoint:
+            known = known._replace(
+                operator_image=await self._config.own_image(),
+                addresses={pod.name: pod.address for pod in snapshot.pods if pod.address},
+                now_s=int(snapshot.now.timestamp()),
+            )
         if each.listed:
             live = self._caches.auxiliary[each].get(each.key_of(memcached.key))
+            if live is not None and live.normalized:
+                known = known._replace(live=each.codec.decoded(live))
+        desired = each.desired(memcached.owner, spec, known)
+        if each.awaits_list and desired is not None and servers is None:
+            return EMPTY
+        if each.runs_operator and desired is not None and not known.operator_image:
+            return Outcome((_NO_IMAGE,))
         # Those of other owners that concern all Memcacheds of the namespace.
-        rivals = self._caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
+        namespace, cache = ObjectKey(memcached.namespace, ""), self._caches.auxiliary[each]
+        rivals = cache.by_index("rivals", namespace) if each.shared is None else ()
         if desired is not None and rivals and (problem := each.conflict(rivals, memcached.name, spec)):
             desired, conflicting = None, Outcome((problem,))
         # One that is as it was written is no longer right because the servers have changed since.
-        follows = live is not None and bool(live.normalized) and each.is_untouched(each.codec.decoded(live))
+        follows = known.live is not None and each.is_untouched(known.live)
         follows = follows or snapshot.moving is not None  # which may have it otherwise for a while
-        return conflicting + (await self._ensure_one(each, snapshot, desired, follows=follows)).outcome
+        done = await self._ensure_one(each, snapshot, desired, follows=follows)
+        if each.listed and has_endpoint and done.kept is not None and done.kept.obj is not None:
+            await self._hasten(memcached, each.codec.decoded(done.kept.obj))
+        return conflicting + done.outcome
+
+    async def _hasten(self, memcached: MemcachedRecord, servers: Manifest) -> None:
+        """Have the kubelets bring a list to the pods of an endpoint now, and not within a minute or two.
+
+        They do so when a pod changes. An annotation has which list it was told of.
+        """
+        digest = (servers.metadata.annotations or {}).get(APPLIED_ANNOTATION, "")
+        for pod in self._caches.pods_of(ObjectKey(memcached.namespace, endpoint_label(memcached.name))):
+            if pod.active and pod.applied != digest:
+                try:
+                    await self._client.patch(PODS, pod, {"metadata": {"annotations": {APPLIED_ANNOTATION: digest}}})
+                except (Conflict, NotFound):
+                    pass  # its next event comes here again
+                except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+                    logger.warning("an endpoint has its list late: %s", error.message or error)
 
     async def _ensure_one(
         self, each: OwnedKind, snapshot: Snapshot, desired: Manifest | None, *, follows: bool, blocking: bool = False
@@ -241,7 +299,7 @@ class Objects:
         reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
         is_pending = not reported or kind in last.pending_writes_for(memcached.generation)
         # A status of this generation shows that it was created before, but for a list, which can have come later.
-        seen = not (each.listed or is_pending)
+        seen = not (each.awaits_list or is_pending)
         doing = keeper.ensure(memcached, desired, seen=seen, desired_changed=follows or is_pending)
         return await attempt(kind, doing, is_pending=is_pending, blocking=blocking)
 

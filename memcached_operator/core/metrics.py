@@ -11,9 +11,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
-from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
 from memcached_operator.core.objects.labels import MemcachedOwner
-from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, without_names
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.caches import Caches
@@ -57,11 +56,11 @@ class RepairCounts:
 def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached desires it."""
     owner = MemcachedOwner("name", "namespace", "uid")
-    spec = Spec(size=2, networkPolicy=NetworkPolicy(ingress=()), publish="ConfigMap")
+    spec = read_spec(b'{"size": 2, "networkPolicy": {"ingress": []}, "discovery": {"configMap": {}}}')
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),
-        *auxiliary_objects(kinds, owner, spec, ()),
+        *auxiliary_objects(kinds, owner, spec, Known()),
     )
     return {each.kind or "": without_names(each) for each in manifests}
 

@@ -17,7 +17,7 @@ from memcached_operator.api.names import API_VERSION, KIND, NAME_MAX_LENGTH, NAM
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, MemcachedOwner, server
-from memcached_operator.core.objects.owned_kind import auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, auxiliary_objects
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.scripts import scripts_config_map
 from memcached_operator.core.objects.workload import desired_workload
@@ -52,6 +52,7 @@ class RenderOptions:
         image: of a Memcached that names none.
         user_id: of the servers; None names none.
         credentials: the operator may read the Secrets that servers require.
+        operator_image: of the operator's own pods.
     """
 
     files: Sequence[str]
@@ -59,6 +60,7 @@ class RenderOptions:
     image: str
     user_id: int | None
     credentials: bool = False
+    operator_image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,9 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
     scripts = scripts_of(spec)
+    known = Known(_servers(owner, spec), operator_image=options.operator_image)
     made_before = [scripts_config_map(owner, scripts)] if scripts else []
-    manifests = [*made_before, workload, *auxiliary_objects(AUXILIARY, owner, spec, _servers(owner, spec))]
+    manifests = [*made_before, workload, *auxiliary_objects(AUXILIARY, owner, spec, known)]
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,

@@ -81,6 +81,7 @@ class Endpoint(NamedTuple):
         tls: of `client_context`, with a client certificate or without; None where it speaks plain text.
         has_certificate: there is a client certificate in `tls`.
         login: for its queries, None where it requires none or none is known.
+        before: a request without an answer, sent before that for its statistics.
     """
 
     address: str
@@ -88,6 +89,7 @@ class Endpoint(NamedTuple):
     has_certificate: bool = False
     login: Login | None = None
     port: int = PORT
+    before: bytes = b""
 
 
 def client_context() -> ssl.SSLContext:

@@ -129,7 +129,8 @@ class StatsCache:
 
     Attributes:
         reached: any server ever answered this process.
-        missing: ready pods that a reconcile read and that were not queried yet, by uid.
+        missing: ready pods that are queried before others, as those that a reconcile read and that were not queried
+            yet, by uid.
     """
 
     def __init__(self) -> None:
@@ -144,6 +145,11 @@ class StatsCache:
         """Return the state of a pod's server since its container was started."""
         server = self._servers.get(pod.uid)
         return server if server is not None and server.restarts == pod.restarts else None
+
+    def query_soon(self, pod: QueriedPod) -> None:
+        """Have a server queried again soon, if this process queries it."""
+        if pod.uid in self._servers:
+            self.missing[pod.uid] = pod
 
     def record(
         self,

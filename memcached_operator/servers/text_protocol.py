@@ -46,7 +46,8 @@ MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's te
 
 async def query(endpoint: Endpoint, timeout_s: float) -> Response:
     """Query a server by `stats` and `stats items`."""
-    return Response(*await _logged_in(endpoint, b"stats\r\nstats items\r\n", answer_of, timeout_s))
+    request = endpoint.before + b"stats\r\nstats items\r\n"
+    return Response(*await _logged_in(endpoint, request, answer_of, timeout_s))
 
 
 async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:

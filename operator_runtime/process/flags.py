@@ -48,11 +48,13 @@ class Parser(argparse.ArgumentParser):
 
 def answered(program_name: str, work: Callable[[], int]) -> int:
     """The exit code of `work`. What is wrong with its arguments is printed on standard error, a line each."""
-    from operator_runtime.settings.schema import SettingsError
-
     try:
         return work()
-    except (UsageError, SettingsError) as error:
+    except (UsageError, ValueError) as error:
+        from operator_runtime.settings.schema import SettingsError  # what has no settings does not load them
+
+        if not isinstance(error, UsageError | SettingsError):
+            raise
         for line in str(error).splitlines():
             print(f"{program_name}: {line}", file=sys.stderr)
         print(f"Try '{program_name} --help'.", file=sys.stderr)

@@ -126,7 +126,7 @@ def lasting(node: Node, system: Kubectl, namespace: str, keys: int, **spec: obje
         spec: of the Memcached, beside how many servers it has and where their list is.
     """
     with fresh_namespace(node, namespace) as kubectl:
-        kubectl.apply(memcached(NAME, SIZE, workload="StatefulSet", publish="ConfigMap", **spec))
+        kubectl.apply(memcached(NAME, SIZE, workload="StatefulSet", discovery={"configMap": {}}, **spec))
         kubectl.wait(f"mcd/{NAME}", "condition=Ready")
         scene = Scene(node, system, kubectl, HashingPod.start(kubectl, f"{NAME}-servers", keys), Caches(keys))
         servers = scene.servers

@@ -67,7 +67,8 @@ class FaultWorkload:
         self._api.delete(f"{self.memcacheds}/gone").expect(200)
         self.create("new", 2)
         # Of each kind something comes by watches that begin anew: with the first that does they are said to be well.
-        all_kinds = memcached("named", 1, workload="StatefulSet", networkPolicy={"ingress": []}, publish="ConfigMap")
+        more = {"networkPolicy": {"ingress": []}, "discovery": {"configMap": {}}}
+        all_kinds = memcached("named", 1, workload="StatefulSet", **more)
         self._api.post(self.memcacheds, all_kinds).expect(201)
 
     def await_healed(self) -> None:

@@ -43,7 +43,7 @@ EVERYTHING: dict[str, object] = {
         },
     },
     "networkPolicy": {"ingress": [{"from": PEERS}]},
-    "publish": "ConfigMap",
+    "discovery": {"configMap": {}},
 }
 
 

@@ -69,7 +69,7 @@ KINDS = (
         *('{"spec":{"ingress":[{}]}}', "spec.ingress"),
     ),
     OptionalKind(
-        *("configmaps", "configmaps", "ConfigMap", {"publish": "ConfigMap"}, {}),
+        *("configmaps", "configmaps", "ConfigMap", {"discovery": {"configMap": {}}}, {}),
         *('{"data":{"servers":"edited"}}', "data[servers]"),
         suffix="-servers",
     ),

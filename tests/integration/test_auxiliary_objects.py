@@ -20,7 +20,7 @@ ALL: dict[str, object] = {
     "service": {"portName": "memcached-client"},
     "disruptionBudget": {"maxUnavailable": 1},
     "networkPolicy": {"ingress": [{"from": PEERS}]},
-    "publish": "ConfigMap",
+    "discovery": {"configMap": {}},
 }
 # Of each kind: its name, and changes that somebody makes to it.
 KINDS: dict[str, tuple[str, list[dict[str, object]]]] = {
@@ -57,7 +57,7 @@ WITHOUT: dict[str, object] = {
     "service": {"type": "Disabled"},
     "disruptionBudget": {"maxUnavailable": "100%"},
     "networkPolicy": None,
-    "publish": None,
+    "discovery": None,
 }
 
 
@@ -104,7 +104,7 @@ def test_what_somebody_changes_is_put_right_deletes_comes_back_and_what_is_no_lo
 
 
 def test_an_immutable_list_stays_while_it_is_right_and_makes_way_for_the_next(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 2, workload="StatefulSet", publish="ConfigMap")
+    complete(kubectl, "shop", 2, workload="StatefulSet", discovery={"configMap": {}})
     kubectl.wait("configmap/shop-servers", "create")
     kubectl("patch", "configmap/shop-servers", "--type=merge", "-p", '{"immutable":true}')
     kept = kubectl.get("configmap", "shop-servers")["metadata"]

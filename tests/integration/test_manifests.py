@@ -113,7 +113,8 @@ def test_an_install_of_another_group_has_that_name_throughout(fresh: Cluster, tm
     )
     try:
         operator.ready()
-        own = {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"publish": "ConfigMap", "service": {}}}
+        spec: dict[str, object] = {"discovery": {"configMap": {}}, "service": {}}
+        own = {"metadata": {"name": "shop", "namespace": "default"}, "spec": spec}
         team = Kubectl(fresh, "default")
         team.apply({"apiVersion": "cache.acme.io/v1alpha1", "kind": "Memcached", **own})
         team.wait_field("mcd/shop", ".status.replicas", 1)

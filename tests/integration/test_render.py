@@ -20,6 +20,7 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 Json = dict[str, Any]
+LISTED: Json = {"discovery": {"configMap": {}}}
 KINDS = "deployments,statefulsets,services,poddisruptionbudgets,networkpolicies,configmaps"
 
 
@@ -58,7 +59,7 @@ def _specified(made: Json) -> Json:
         memcached("bare"),
         memcached("none", 0),
         memcached("other", 1, image="memcached:1.6-other"),
-        memcached("addressed", 2, service={"type": "ClusterIP", "labels": {"team": "shop"}}, publish="ConfigMap"),
+        memcached("addressed", 2, service={"type": "ClusterIP", "labels": {"team": "shop"}}, **LISTED),
         memcached("alone", 3, service={"type": "Disabled"}, disruptionBudget={"maxUnavailable": "100%"}),
         memcached(
             "full",
@@ -76,7 +77,7 @@ def _specified(made: Json) -> Json:
             },
             networkPolicy={"ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]}]},
         ),
-        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"ingress": []}),
+        memcached("named", 0, workload="StatefulSet", discovery={"configMap": {}}, networkPolicy={"ingress": []}),
     ],
     ids=lambda written: str(written["metadata"]["name"]),
 )

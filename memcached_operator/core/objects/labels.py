@@ -55,6 +55,10 @@ POD_SELECTOR: Final = "app=memcached,memcached_cr"
 """Which objects are watched of kinds that others have many of: those of any Memcached."""
 
 
+ENDPOINT_SUFFIX: Final = "-discovery"
+"""In the names of the objects of a Memcached's endpoint, after the Memcached's."""
+
+
 class MemcachedOwner(NamedTuple):
     """Owner of objects: the part of a Memcached that they name."""
 
@@ -66,6 +70,11 @@ class MemcachedOwner(NamedTuple):
 def selector_labels(name: str) -> dict[str, str]:
     """The labels by which pods are found. The selector of a workload can never change, so neither may these."""
     return {"app": "memcached", "memcached_cr": name}
+
+
+def endpoint_label(name: str) -> str:
+    """The label `memcached_cr` of the pods of an endpoint, by the Memcached's name: no Memcached can be called so."""
+    return name + ENDPOINT_SUFFIX.replace("-", ".")
 
 
 def selector_text(name: str) -> str:

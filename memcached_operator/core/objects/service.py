@@ -115,7 +115,7 @@ SERVICES: Final = OwnedKind(
     ("v1", "Service", "services"),
     # Neither can a Service get an address that has none, nor lose it.
     Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background"),
-    lambda owner, spec, *_: service(owner, spec),
+    lambda owner, spec, _: service(owner, spec),
 )
 
 

@@ -37,8 +37,9 @@ class Caches:
         self.pods.add_index("memcached", lambda pod: pod.memcached_key)
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
         for kind, store in self.auxiliary.items():
-            store.add_index("rivals", kind.rival_in)
-            store.add_index("scripts", kind.scripts_for)
+            if kind.shared is None:
+                store.add_index("rivals", kind.rival_in)
+                store.add_index("scripts", kind.scripts_for)
 
     def pods_of(self, key: ObjectKey) -> list[PodRecord]:
         """The pods that are a Memcached's by name, whatever their state."""

@@ -11,6 +11,7 @@ from memcached_operator.api.names import RELOADER, RESTART_CONTAINER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.objects.labels import (
+    APPLIED_ANNOTATION,
     CONTAINER,
     HOLDER_ANNOTATION,
     IMAGE_ANNOTATION,
@@ -96,6 +97,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         outdated_items: others may have changed what it has, without its knowledge.
         holder: of a move, as `labels.HOLDER_ANNOTATION` has it; "" of a pod that was made while there was none.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
+        applied: of an endpoint, of which list it was told.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -131,6 +133,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     placed: bool = False
     outdated: PodProblem = NO_PROBLEM
     scripts: str = ""
+    applied: str = ""
     termination: Termination | None = None
 
     @property
@@ -181,6 +184,7 @@ class _PodAnnotations(
         "peers": PEERS_ANNOTATION,
         "outdated_items": OUTDATED_ITEMS_ANNOTATION,
         "holder": HOLDER_ANNOTATION,
+        "applied": APPLIED_ANNOTATION,
     },
 ):
     template_hash: str = ""
@@ -193,6 +197,7 @@ class _PodAnnotations(
     peers: str = ""
     outdated_items: str = ""
     holder: str = ""
+    applied: str = ""
 
 
 class _PodMeta(ObjectIdentity):
@@ -283,6 +288,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         peers=meta.annotations.peers,
         outdated_items=bool(meta.annotations.outdated_items),
         holder=meta.annotations.holder,
+        applied=meta.annotations.applied,
         down=is_down(status),
         placed=bool(pod.spec.nodeName),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),

@@ -37,6 +37,13 @@ _IN_THE_CLEAR: Final = Problem(
     Reason.PASSWORDS_IN_THE_CLEAR,
     "Passwords are sent unencrypted and can be intercepted: set spec.tls together with spec.auth.",
 )
+# How often the clients of auto discovery read the list, by their own default, in seconds.
+_READ_S: Final = 60
+_DRAINS_TOO_SHORT: Final = Problem(
+    Reason.DRAIN_TOO_SHORT,
+    "Clients of spec.discovery.autoDiscovery read the list each minute, and a server that left it runs on for less: "
+    f"set spec.drainPeriodSeconds to {2 * _READ_S} or more.",
+)
 _OF_PODS: Final = (
     Reason.INVALID_SPEC,
     *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
@@ -187,6 +194,8 @@ def _advice(spec: Spec) -> Iterator[Problem]:
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
+    if spec.discovery is not None and spec.has_endpoint and spec.handover is None and spec.drainPeriodSeconds < _READ_S:
+        yield _DRAINS_TOO_SHORT
 
 
 def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:

@@ -13,8 +13,14 @@ import msgspec
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.objects.labels import MemcachedOwner, labels, selector_labels
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.labels import (
+    ENDPOINT_SUFFIX,
+    MemcachedOwner,
+    endpoint_label,
+    labels,
+    selector_labels,
+)
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
 
@@ -125,9 +131,28 @@ def _conflict(others: Iterable[BudgetRecord], name: str, spec: Spec) -> Problem 
 BUDGETS: Final = OwnedKind(
     ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     _BudgetCodec(BudgetManifest),
-    lambda owner, spec, *_: budget(owner, spec),
+    lambda owner, spec, _: budget(owner, spec),
     rival_in=lambda record: ObjectKey(record.namespace, "") if record.selector else None,
     conflict=_conflict,
+)
+
+
+def _of_endpoint(owner: MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest | None:
+    made = budget(owner, spec.model_copy(update={"disruptionBudget": _BY_DEFAULT}))
+    if made is None or not spec.has_endpoint:
+        return None
+    pods = {"matchLabels": selector_labels(endpoint_label(owner.name))}
+    meta = metadata(owner, name=owner.name + ENDPOINT_SUFFIX)
+    return msgspec.structs.replace(made, metadata=meta, spec=msgspec.structs.replace(made.spec, selector=pods))
+
+
+ENDPOINT_BUDGETS: Final = OwnedKind(
+    BUDGETS.resource,
+    BUDGETS.codec,
+    _of_endpoint,
+    field="discovery",
+    suffix=ENDPOINT_SUFFIX,
+    shared=lambda: BUDGETS.kind,
 )
 
 

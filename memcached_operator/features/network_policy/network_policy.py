@@ -9,7 +9,14 @@ import msgspec
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
 from memcached_operator.core.objects.holder import holder_label
-from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, MemcachedOwner, selector_labels
+from memcached_operator.core.objects.labels import (
+    PEERS_PORT,
+    POD_SELECTOR,
+    PORT,
+    MemcachedOwner,
+    endpoint_label,
+    selector_labels,
+)
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
@@ -55,22 +62,24 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
             }
         )
         rules.append(_rule(operator, PORT))
-    servers: dict[str, Any] = {"matchLabels": selector_labels(owner.name)}
-    if spec.moves:
-        servers = _with_holder(owner.name)
+    servers = pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "")
+    if spec.has_endpoint:
+        pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "", endpoint_label(owner.name))
     if spec.handover is not None:
         rules.append(_rule([{"podSelector": servers}, *operator], PEERS_PORT))
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",
         metadata=metadata(owner),
-        spec=PolicySpec(ingress=tuple(rules), podSelector=servers, policyTypes=("Ingress",)),
+        spec=PolicySpec(ingress=tuple(rules), podSelector=pods, policyTypes=("Ingress",)),
     )
 
 
-def _with_holder(name: str) -> dict[str, Any]:
-    """The selector of the servers, and of the holder of a server's items."""
-    by_name = {"key": "memcached_cr", "operator": "In", "values": [name, holder_label(name)]}
+def _pods(name: str, *others: str) -> dict[str, Any]:
+    """The selector of the servers, and of other pods by their labels, "" for none."""
+    if not any(others):
+        return {"matchLabels": selector_labels(name)}
+    by_name = {"key": "memcached_cr", "operator": "In", "values": [name, *filter(None, others)]}
     return {"matchLabels": {"app": selector_labels(name)["app"]}, "matchExpressions": [by_name]}
 
 
@@ -82,7 +91,7 @@ def _rule(peers: list[Any], port: int) -> dict[str, Any]:
 NETWORK_POLICIES: Final = OwnedKind(
     ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Codec(PolicyManifest, _normalized),
-    lambda owner, spec, _, operator_namespace: network_policy(owner, spec, operator_namespace),
+    lambda owner, spec, known: network_policy(owner, spec, known.operator_namespace),
     field="networkPolicy",
     labels=POD_SELECTOR,
 )

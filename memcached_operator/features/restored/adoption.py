@@ -83,7 +83,10 @@ class Adoption:
         others = [
             (of.kind, live)
             for of, store in self._caches.auxiliary.items()
-            for live in (store.get(of.key_of(memcached.key)), *store.by_index("scripts", memcached.key))
+            for live in (
+                store.get(of.key_of(memcached.key)),
+                *(store.by_index("scripts", memcached.key) if of.has_scripts else ()),
+            )
         ]
         for kind, live in (*workloads, *others):
             if live is not None and not (live.owner_kind or live.deleting):

@@ -14,15 +14,15 @@ import msgspec
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_object import Manifest, OwnedRecord
 from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.objects.workload import STATEFUL_SET, desired_workload
 from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.workloads import stateful_set_record
+from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS
 from memcached_operator.features.disruption_budget.budget import BUDGETS
 from memcached_operator.features.network_policy.network_policy import NETWORK_POLICIES
-from memcached_operator.features.published_list.server_list_configmap import CONFIG_MAPS
 from memcached_operator.owned_kinds import AUXILIARY
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
@@ -73,7 +73,9 @@ def desired(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), op
     if kind in ("Deployment", "StatefulSet"):
         return desired_workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
     return next(
-        each for each in auxiliary_objects(AUXILIARY, OWNER, spec, servers, operator_namespace) if each.kind == kind
+        each
+        for each in auxiliary_objects(AUXILIARY, OWNER, spec, Known(servers, operator_namespace))
+        if each.kind == kind
     )
 
 

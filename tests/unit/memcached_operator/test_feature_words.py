@@ -27,7 +27,15 @@ WORDS: Final = {
         *("recommended", "effective memory", "memory steps", "growing", "grow", "eviction", "evictions"),
     ),
     "network_policy": ("network policy", "network policies", "allow from"),
-    "published_list": ("publish(?! not ready)", "publishes", "published", "publication", "publisher"),
+    "discovery": (
+        "discovery",
+        "auto discovery",
+        "publish(?! not ready)",
+        "publishes",
+        "published",
+        "publication",
+        "publisher",
+    ),
     "restored": ("restored from", "is restored", "adoption", "adopt"),
     "tls": (
         *("tls", "auth", "client auth", "secret", "secrets", "secret name", "secret source"),
@@ -40,7 +48,7 @@ WORDS: Final = {
 BOUNDS: Final = {
     "core": {
         **{"disruption_budget": 3, "extstore": 25, "handover": 99, "memory_scaling": 69, "network_policy": 4},
-        **{"published_list": 25, "restored": 17, "tls": 104, "warm_restart": 43},
+        **{"discovery": 31, "restored": 17, "tls": 104, "warm_restart": 43},
     },
     "servers": {"extstore": 25, "handover": 7, "memory_scaling": 7, "network_policy": 1, "tls": 149, "warm_restart": 6},
 }

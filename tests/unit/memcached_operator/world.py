@@ -129,7 +129,9 @@ class World:
         self.set_limit_failure: Failure | None = None
         self.woken: list[ObjectKey] = []
         self.stats_cache = StatsCache() if queried else None
-        self.caches = Caches(Store(), Store(), Store(), Store(), {each: Store() for each in AUXILIARY})
+        of_kinds: dict[Kind[Any], Store[Any]] = {DEPLOYMENTS: Store()}
+        auxiliary = {each: of_kinds.setdefault(each.kind, Store()) for each in AUXILIARY}
+        self.caches = Caches(Store(), of_kinds[DEPLOYMENTS], Store(), Store(), auxiliary)
         self.caches.index()
         self.stores: dict[Kind[Any], Store[Any]] = {
             MEMCACHEDS: self.caches.memcacheds,

@@ -69,7 +69,12 @@ BLOCKING = [
 AUXILIARY = [
     Problem(reason, "words", blocking=False)
     for reason in (
-        *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
+        *(
+            Reason.CONFLICTING_DISRUPTION_BUDGET,
+            Reason.OPERATOR_IMAGE_UNKNOWN,
+            Reason.ROLLOUT_STUCK,
+            Reason.SECRET_NOT_FOUND,
+        ),
         *(Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
         *(Reason.RELOAD_FAILED, Reason.MEMORY_LIMITED),
     )

@@ -15,7 +15,7 @@ from memcached_operator.api.crd import memcached_crd
 
 Schema = dict[str, Any]
 # Fields with two answers for ever; others are enums, so that a third can come.
-BOOLEANS = {"spec.rollout.paused", "spec.warmRestart"}
+BOOLEANS = {"spec.rollout.paused", "spec.warmRestart", "spec.discovery.autoDiscovery.inServers"}
 
 
 def nodes(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:

@@ -33,7 +33,8 @@ def complaint(spec: object) -> str:
 
 
 FULL = b"""{
-  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainPeriodSeconds": 0,
+  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "discovery": {"configMap": {}},
+  "drainPeriodSeconds": 0,
   "service": {"type": "Disabled", "annotations": {"a": "b"}, "labels": {"c": "d"}},
   "disruptionBudget": {"maxUnavailable": "25%"},
   "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
@@ -60,7 +61,7 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
     assert read_spec(b"") == read_spec(b"{}") == read_spec(b"null") == read_spec(b'{"size": null}') == Spec()
     spec = read_spec(nulls)
     assert spec == Spec(size=2) == read_spec(b'{"size": 2, "service": null, "podTemplate": {"metadata": null}}')
-    assert (spec.workload, spec.service.type, spec.publish, spec.drainPeriodSeconds) == (
+    assert (spec.workload, spec.service.type, spec.discovery, spec.drainPeriodSeconds) == (
         "Deployment",
         "Headless",
         None,
@@ -296,7 +297,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "spec.extstore.volume.ephemeral.accessModes: must be a list of 1 to 3 access modes such as "
         '["ReadWriteOnce"], got [] (a list)',
     ),
-    ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or omitted, got "Secret" (a string)'),
+    (
+        {"discovery": "Secret"},
+        'spec.discovery: must be an object such as {"autoDiscovery": {}} or {"configMap": {}}, got "Secret" (a string)',
+    ),
     (
         {"drainPeriodSeconds": 86401},
         "spec.drainPeriodSeconds: must be a whole number of seconds from 0 to 86400, got 86401",

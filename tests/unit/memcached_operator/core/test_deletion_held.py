@@ -39,7 +39,7 @@ def published(world: World) -> list[str]:
 @pytest.fixture
 async def listed(world: World) -> World:
     """Three servers of a StatefulSet, whose list is published."""
-    world.memcached(size=3, workload="StatefulSet", publish="ConfigMap")
+    world.memcached(size=3, workload="StatefulSet", discovery={"configMap": {}})
     await world.reconcile_shown()
     control(world)
     await world.settle()

@@ -23,7 +23,7 @@ AUXILIARY = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
 NONE: dict[str, Json] = {
     "Service": {"service": {"type": "Disabled"}},
     "PodDisruptionBudget": {"disruptionBudget": {"maxUnavailable": "100%"}},
-    "ConfigMap": {"publish": None},
+    "ConfigMap": {"discovery": None},
 }
 DEFAULTS: Json = {"size": 2, "service": {}, "disruptionBudget": {"maxUnavailable": 1}}
 

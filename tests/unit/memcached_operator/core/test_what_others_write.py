@@ -31,7 +31,7 @@ SPEC = {
     "workload": "StatefulSet",
     "warmRestart": True,
     "service": {"labels": {"team": "a"}},
-    "publish": "ConfigMap",
+    "discovery": {"configMap": {}},
     "podTemplate": {
         "metadata": {"labels": {"team": "a"}},
         "spec": {"containers": [{"name": "exporter", "image": "exporter:1", "env": [{"name": "A", "value": "1"}]}]},
@@ -140,7 +140,14 @@ async def test_a_record_of_another_client_is_put_right_and_nobody_is_blamed(
     spec: Json, workload: str, text: str
 ) -> None:
     world = World()
-    fields = {"size": 2, "publish": "ConfigMap", "service": {}, **spec, "workload": workload, "warmRestart": False}
+    fields = {
+        "size": 2,
+        "discovery": {"configMap": {}},
+        "service": {},
+        **spec,
+        "workload": workload,
+        "warmRestart": False,
+    }
     world.memcached(**fields)
     places = (workload, "Service", "ConfigMap")
     for _ in range(4):

@@ -40,7 +40,7 @@ def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_in_what_an_object_may_differ_is_told_above_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = "{size: 2, publish: ConfigMap, networkPolicy: {ingress: []}, workload: WORKLOAD}"
+    more = "{size: 2, discovery: {configMap: {}}, networkPolicy: {ingress: []}, workload: WORKLOAD}"
     desired = GOOD.replace("{size: 2}", more)
     for workload, first in (("Deployment", "# The list contains the addresses"), ("StatefulSet", "apiVersion")):
         assert run(options(file(tmp_path, desired.replace("WORKLOAD", workload)))) == 0

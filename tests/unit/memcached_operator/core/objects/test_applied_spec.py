@@ -44,7 +44,7 @@ def test_it_has_nothing_that_no_server_depends_on() -> None:
     others = {
         "size": 5,
         "drainPeriodSeconds": 1,
-        "publish": "ConfigMap",
+        "discovery": {"configMap": {}},
         "image": "memcached:2",
         "rollout": {"paused": True},
         "workload": "StatefulSet",

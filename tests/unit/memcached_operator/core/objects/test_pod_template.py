@@ -18,7 +18,7 @@ SPECS = {
     "no new field": b'{"size": 3}',
     "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}},
         "drainPeriodSeconds": 1, "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"ingress": []},
-        "publish": "ConfigMap"}""",
+        "discovery": {"configMap": {}}}""",
     "options that say nothing": b"""{"podTemplate": {"metadata": {"labels": {}},
         "spec": {"tolerations": [], "affinity": {}, "priorityClassName": "", "volumes": [], "hostNetwork": false}}}""",
 }

@@ -11,7 +11,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.pod_template import fingerprint, scripts_of
 from memcached_operator.core.objects.scripts import scripts_config_map, suffix, suffix_in
 from memcached_operator.core.objects.workload import desired_workload
-from memcached_operator.features.published_list.server_list_configmap import CONFIG_MAPS, publication
+from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, publication
 from operator_runtime import ObjectKey
 from tests.unit.memcached_operator.core.objects.test_template_digests import OPTIONS
 from tests.unit.memcached_operator.support import IMAGE, NAME, NAMESPACE, OWNER

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.owned_kind import auxiliary_objects
+from memcached_operator.core.objects.owned_kind import Known, auxiliary_objects
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import Basis, Cost, CostedChange, changes
@@ -67,7 +67,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"service": {"type": "Disabled"}}, "spec.service.type", "auxiliary"),
         ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "auxiliary"),
         ({"networkPolicy": {"ingress": []}}, "spec.networkPolicy", "auxiliary"),
-        ({"publish": "ConfigMap"}, "spec.publish", "auxiliary"),
+        ({"discovery": {"configMap": {}}}, "spec.discovery", "auxiliary"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"extstore": DISK}, "spec.extstore", "rolling"),
         ({"drainPeriodSeconds": 0}, "spec.drainPeriodSeconds", "auxiliary"),
@@ -102,7 +102,7 @@ def test_another_order_of_entries_is_a_difference_of_its_own(of: str) -> None:
         ({"memory": "128Mi"}, {"spec.memory": "rolling"}),
         ({"resources": {"limits": {"memory": "1Gi"}}}, {"spec.resources.limits.memory": "rolling"}),
         ({"image": "other", "threads": 8}, {"spec.image": "rolling", "spec.threads": "rolling"}),
-        ({"image": "other", "publish": "ConfigMap"}, {"spec.image": "in-place", "spec.publish": "auxiliary"}),
+        ({"image": "other", "discovery": {"configMap": {}}}, {"spec.image": "in-place", "spec.discovery": "auxiliary"}),
         ({"warmRestart": False}, {"spec.warmRestart": "rolling"}),
         ({"image": "other", "warmRestart": False}, {"spec.image": "rolling", "spec.warmRestart": "rolling"}),
     ],
@@ -160,7 +160,8 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "warmRestart": True, "workload": "StatefulSet", "service": {"type": "Disabled"},
         "disruptionBudget": {"maxUnavailable": 2},
         "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"ingress": []},
-        "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainPeriodSeconds": 1,
+        "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "discovery": {"configMap": {}},
+        "drainPeriodSeconds": 1,
     }  # fmt: skip
     others: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"extstore": DISK}),
@@ -251,7 +252,7 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "moving: spec.workload: 6 servers are created by a StatefulSet, without",
     ),
     (DEPLOYMENT, {"workload": "StatefulSet"}, "and those of the Deployment are deleted 30 s later"),
-    (DEPLOYMENT, {"publish": "ConfigMap"}, "auxiliary: spec.publish: no server is affected"),
+    (DEPLOYMENT, {"discovery": {"configMap": {}}}, "auxiliary: spec.discovery: no server is affected"),
 ]
 
 
@@ -294,7 +295,7 @@ SPECS = st.fixed_dictionaries(
             },
         ),
         "networkPolicy": st.just({"ingress": []}),
-        "publish": st.just("ConfigMap"),
+        "discovery": st.just({"configMap": {}}),
         "drainPeriodSeconds": st.integers(0, 30),
     },
 )
@@ -310,7 +311,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 def desired(of: Spec) -> tuple[object, ...]:
     workload = desired_workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
-    return (workload, *auxiliary_objects(AUXILIARY, OWNER, of, ()))
+    return (workload, *auxiliary_objects(AUXILIARY, OWNER, of, Known()))
 
 
 RESTARTING = {

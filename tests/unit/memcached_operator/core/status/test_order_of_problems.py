@@ -15,7 +15,7 @@ EVERYTHING: Json = {
     "service": {},
     "disruptionBudget": {"maxUnavailable": 1},
     "networkPolicy": {"ingress": []},
-    "publish": "ConfigMap",
+    "discovery": {"configMap": {}},
 }
 # The API server refuses these requests, and names them.
 REFUSED = (

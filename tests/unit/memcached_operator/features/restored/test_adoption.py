@@ -20,7 +20,7 @@ OBJECTS = [
 ]
 FULL: Json = {
     **{"service": {"type": "Headless"}, "disruptionBudget": {"maxUnavailable": 1}},
-    **{"networkPolicy": {"ingress": []}, "publish": "ConfigMap"},
+    **{"networkPolicy": {"ingress": []}, "discovery": {"configMap": {}}},
 }
 
 

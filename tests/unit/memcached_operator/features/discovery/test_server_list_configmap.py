@@ -23,7 +23,7 @@ async def named() -> World:
     _set_size(world, SIZE)
     await world.reconcile_shown()
     for ordinal in range(SIZE):
-        _make_pod(world, ordinal)
+        make_server(world, ordinal)
     await world.settle()
     assert _published(world) == world.status["serverList"] == _names(SIZE)
     return world
@@ -39,7 +39,7 @@ async def test_servers_leave_the_published_list_before_the_time_begins_after_whi
 async def test_one_reconcile_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
     _set_size(named, SIZE + 1)
     await named.writes()
-    _make_pod(named, SIZE)
+    make_server(named, SIZE)
     assert await named.reconcile_shown() == DONE
     assert named.api.verbs() == [WRITE_STATUS, *WRITE_LIST]
 
@@ -47,7 +47,7 @@ async def test_one_reconcile_writes_the_status_and_the_list_that_follows_it(name
 async def test_what_keeps_the_list_from_following_is_reported_by_the_next_reconcile(named: World) -> None:
     _set_size(named, SIZE + 1)
     await named.writes()
-    _make_pod(named, SIZE)
+    make_server(named, SIZE)
     named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", NO_RIGHT))
     assert await named.reconcile_shown() == Result(requeue_after_s=0.0)
     await named.writes()
@@ -59,7 +59,7 @@ async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_wh
     await named.writes()
     named.recorder.events.clear()
     for ordinal in (SIZE, SIZE + 1):
-        _make_pod(named, ordinal)
+        make_server(named, ordinal)
         assert WRITE_LIST[-1] in await named.writes()
     assert named.recorder.events == []
 
@@ -77,14 +77,16 @@ async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_repl
 
 
 def _set_size(world: World, size: int) -> None:
-    world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
+    world.memcached(size=size, workload="StatefulSet", discovery={"configMap": {}})
 
 
-def _make_pod(world: World, ordinal: int) -> None:
+def make_server(world: World, ordinal: int, address: str = "") -> None:
     pod = live_pod()
     (owner,) = pod["metadata"]["ownerReferences"]
     owner |= {"kind": "StatefulSet", "name": NAME}
     pod["metadata"] |= {"name": f"{NAME}-{ordinal}", "uid": f"uid-of-server-{ordinal}"}
+    if address:
+        pod["status"]["podIP"] = address
     world.api.put(pod)
 
 

@@ -1,0 +1,1 @@
+"""What an endpoint of auto discovery takes with many clients."""

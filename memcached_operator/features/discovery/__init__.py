@@ -1,0 +1,1 @@
+"""`spec.discovery`: the list of servers beyond the status."""

@@ -1,0 +1,63 @@
+"""Pure: the list as an endpoint gives it to clients: a version, and below it host, address and port of each server.
+
+The version grows with each change of a name or an address, whoever leads and whatever the clock says. It is kept with
+the list itself, in the ConfigMap: no status that was restored, and no endpoint that restarts, can have another one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from memcached_operator.core.objects.owned_kind import Known
+
+# Clients for .NET hold it in 32 bits with a sign.
+_MOST: Final = 2**31 - 1
+
+
+class ClusterList(NamedTuple):
+    """List of an endpoint.
+
+    Attributes:
+        version: 0 for none.
+        nodes: `HOST|IP|PORT` of each server, in the order of the list; IPv6 addresses without brackets.
+    """
+
+    version: int
+    nodes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The value in the ConfigMap."""
+        return f"{self.version}\n{' '.join(self.nodes)}\n"
+
+
+NO_CLUSTER: Final = ClusterList(0, ())
+
+
+def read_cluster(text: str) -> ClusterList:
+    """Parse a value; `NO_CLUSTER` for one that is missing, or not of the operator's making."""
+    version, _, nodes = text.partition("\n")
+    if not (version.isascii() and version.isdigit() and len(version) <= len(str(_MOST)) and int(version) < _MOST):
+        return NO_CLUSTER
+    return ClusterList(int(version), tuple(nodes.split()))
+
+
+def next_cluster(former: ClusterList, is_ours: bool, known: Known) -> ClusterList:
+    """The list that clients are to have: the former one as long as names and addresses stay.
+
+    Args:
+        is_ours: nobody else has changed the former one since.
+    """
+    before = {node.partition("|")[0]: node for node in former.nodes}
+    nodes = tuple(_node(each, known, before) for each in known.servers)
+    if is_ours and former.version and nodes == former.nodes:
+        return former
+    return ClusterList(max(former.version + 1, min(known.now_s, _MOST - 1)), nodes)
+
+
+def _node(server: str, known: Known, before: dict[str, str]) -> str:
+    """A server of the list. One that has no address now keeps the last one, and the first time has its name there."""
+    host, _, port = server.rpartition(":")
+    host = host.strip("[]")
+    if address := known.addresses.get(host.partition(".")[0]):
+        return f"{host}|{address}|{port}"
+    return before.get(host, f"{host}|{host}|{port}")

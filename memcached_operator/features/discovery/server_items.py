@@ -1,0 +1,64 @@
+"""The list as an item in each server, for clients that ask the servers themselves.
+
+The operator queries each server's statistics now and then, and sets the item on the same connection. It is set again
+each time: a server loses it by `flush_all`, by a restart, and where it is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.core.objects.owned_object import OwnedRecord
+from memcached_operator.core.observed.caches import Caches
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.discovery.discovery_protocol import ITEM
+from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, cluster_of
+from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, Resolved
+from operator_runtime import ObjectKey
+
+
+class ServerItems:
+    """Items that servers are to have; see `endpoints` and `watch`."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._store = caches.auxiliary[CONFIG_MAPS]
+
+    def endpoints(self, resolve: Endpoints) -> Endpoints:
+        """Wrap how endpoints are resolved, so that a query sets the item as well."""
+
+        async def resolved(pod: QueriedPod) -> Resolved:
+            found = await resolve(pod)
+            key = pod.memcached_key
+            before = self.setting(key) if key is not None else b""
+            return found._replace(endpoint=found.endpoint._replace(before=before)) if before else found
+
+        return resolved
+
+    def setting(self, key: ObjectKey) -> bytes:
+        """The request that sets the item in a server of that Memcached, b"" where it is to have none."""
+        memcached, live = self._caches.memcacheds.get(key), self._store.get(CONFIG_MAPS.key_of(key))
+        if memcached is None or live is None or not live.normalized:
+            return b""
+        try:
+            is_on = read_spec(memcached.spec).lists_in_servers
+        except InvalidSpec:
+            return b""
+        text = cluster_of(CONFIG_MAPS.codec.decoded(live)).encode() if is_on else b""
+        return b"set %b 0 0 %d noreply\r\n%b\r\n" % (ITEM.encode(), len(text), text) if text else b""
+
+    def watch(self, query: Callable[[PodRecord], None]) -> None:
+        """Have the servers queried soon whose list changes."""
+
+        def changed(before: OwnedRecord | None, after: OwnedRecord | None) -> None:
+            if after is not None and (before is None or before.normalized != after.normalized):
+                for pod in self._servers(CONFIG_MAPS.memcached_of(after)):
+                    query(pod)
+
+        self._store.add_handler(changed)
+
+    def _servers(self, key: ObjectKey | None) -> Iterator[PodRecord]:
+        if key is not None and self.setting(key):
+            yield from (pod for pod in self._caches.pods_of(key) if pod.ready)

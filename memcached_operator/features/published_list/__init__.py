@@ -1,1 +1,0 @@
-"""`spec.publish`: the list of servers in a ConfigMap."""
