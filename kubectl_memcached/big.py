@@ -11,15 +11,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
-from kubectl_memcached.cluster import Cluster, Results
+from kubectl_memcached.cluster import Results, UserCluster
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
 from kubectl_memcached.sketch import SpaceSaving
 from kubectl_memcached.top import prefix_of
 from kubectl_memcached.words import (
-    Shown,
+    CommandOutput,
     count_text,
     key_text,
     progress,
@@ -29,7 +29,7 @@ from kubectl_memcached.words import (
     table,
 )
 
-_ITEM: Final = re.compile(rb"key=(\S+) exp=(-?\d+) la=(\d+) cas=\d+ (?:.*\bsize=(\d+))?")
+_ITEM: Final = re.compile(rb"^key=(\S+) exp=(-?\d+) la=(\d+) cas=\d+ fetch=\w+ cls=\d+ size=(\d+)", re.MULTILINE)
 _BUSY: Final = (b"BUSY", b"ERROR locked try again later")
 _TRY_AGAIN_S: Final = 0.2
 _TRIES: Final = 150
@@ -72,7 +72,7 @@ class Census:
     Attributes:
         count: how many are kept, of the largest ones and of the prefixes that take most.
         largest: size, place among all that was read, server and item.
-        prefixes: by what they take, and how many items they have.
+        prefixes: quoted as in a URL, by what they take, and how many items they have.
     """
 
     options: BigOptions
@@ -83,30 +83,33 @@ class Census:
 
     def add(self, server: str, items: Sequence[DumpedItem]) -> None:
         """Count a block of items."""
+        prefixes: dict[bytes, list[int]] = {}
+        separator = quote(self.options.separator, safe="").encode()
         for item in items:
             self.items += 1
-            self.size += item.size
-            prefix = prefix_of(unquote_to_bytes(item.quoted), self.options.separator)
-            self.prefixes.add(prefix, item.size, (1,))
+            prefix = prefixes.setdefault(prefix_of(item.quoted, separator), [0, 0])
+            prefix[0] += item.size
+            prefix[1] += 1
             if len(self.largest) < self.options.shown:
                 heapq.heappush(self.largest, (item.size, self.items, server, item))
             elif item.size > self.largest[0][0]:
                 heapq.heapreplace(self.largest, (item.size, self.items, server, item))
+        for name, (size, count) in prefixes.items():
+            self.size += size
+            self.prefixes.add(name, size, (count,))
 
 
-def items_of(lines: Sequence[bytes]) -> tuple[list[DumpedItem], bytes]:
-    """Parse lines of a dump.
+def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
+    """Parse whole lines of a dump.
 
     Returns:
         Its items, and the first line that is none, b"" where there is no other.
     """
-    found = []
-    for line in lines:
-        if (item := _ITEM.match(line)) is not None:
-            found.append(DumpedItem(item[1], int(item[2]), int(item[3]), int(item[4] or 0)))
-        elif line not in (b"OK\r", b""):
-            return found, line
-    return found, b""
+    found = [DumpedItem(key, int(expires), int(used), int(size)) for key, expires, used, size in _ITEM.findall(block)]
+    if len(found) == block.count(b"\n"):
+        return found, b""
+    others = (line for line in block.splitlines() if not line.startswith(b"key=") and line != b"OK")
+    return found, next(others, b"")
 
 
 async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem], None]:
@@ -119,12 +122,14 @@ async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem],
         connection.send(b"lru_crawler metadump hash\r\n")
         begun, other = b"", b""
         while not other:
-            *lines, begun = (begun + await connection.block()).split(b"\n")
-            found, other = items_of(lines)
+            block = begun + await connection.block()
+            end = block.rfind(b"\n") + 1
+            begun = block[end:]
+            found, other = read_items(block[:end])
             if len(begun) > _LINE_MAX:
                 raise connection.error("its answer does not follow memcached's protocol")
             yield found
-        if other == b"END\r":
+        if other == b"END":
             return
         if not other.startswith(_BUSY):
             raise connection.refusal(other)
@@ -132,7 +137,7 @@ async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem],
     raise connection.error("its crawler is busy with other dumps; try again later")
 
 
-async def big(cluster: Cluster, memcached: ShownMemcached, options: BigOptions) -> Shown:
+async def big(cluster: UserCluster, memcached: ShownMemcached, options: BigOptions) -> CommandOutput:
     """Read the keys of all servers, and show which items are large."""
     census = Census(options)
     begun_s = time.monotonic()
@@ -156,7 +161,9 @@ async def _counted(census: Census, pod: ServerPod, connection: ServerConnection)
     return items
 
 
-def _shown(census: Census, results: Results[int], took_s: float, options: BigOptions) -> Shown:
+def _shown(census: Census, results: Results[int], took_s: float, options: BigOptions) -> CommandOutput:
+    if not results.found:
+        return CommandOutput("", {}).with_failures(results.failures)
     now = time.time()
     items, rows = [], []
     for size, _, server, item in sorted(census.largest, key=lambda each: -each[0]):
@@ -168,7 +175,7 @@ def _shown(census: Census, results: Results[int], took_s: float, options: BigOpt
     text = table(("KEY", "SERVER", "SIZE", "EXPIRES IN", "LAST USED AGO"), rows)
     prefixes, prefix_rows = [], []
     for prefix, size, error, (count,) in census.prefixes.heaviest(options.shown):
-        name = key_text(prefix, hashed=options.hashed) if prefix else "(none)"
+        name = key_text(unquote_to_bytes(prefix), hashed=options.hashed) if prefix else "(none)"
         approximate = "" if not error else f" (-{size_text(error)})"
         prefix_rows.append((name, count_text(count), f"{size_text(size)}{approximate}", share_text(size, census.size)))
         prefixes.append({"prefix": name, "items": count, "bytes": size, "error": error})
@@ -179,4 +186,4 @@ def _shown(census: Census, results: Results[int], took_s: float, options: BigOpt
         **{"largest": items, "prefixes": prefixes},
         "servers": [{"server": server, "items": count} for server, count in results.found.items()],
     }
-    return Shown(text, document).with_failures(results.failures)
+    return CommandOutput(text, document).with_failures(results.failures)

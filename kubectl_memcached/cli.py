@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from operator_runtime.process.flags import (
     DONE,
@@ -23,9 +23,11 @@ from operator_runtime.process.flags import (
 )
 
 if TYPE_CHECKING:
-    from kubectl_memcached.cluster import Cluster
+    from kubectl_memcached.cluster import UserCluster
     from kubectl_memcached.objects import ShownMemcached
-    from kubectl_memcached.words import Shown
+    from kubectl_memcached.words import CommandOutput
+
+    _Work: TypeAlias = Callable[[UserCluster, ShownMemcached], Awaitable[CommandOutput]]
 
 PROGRAM: Final = "kubectl memcached"
 FAILED: Final = 1
@@ -94,7 +96,9 @@ def _main(words: list[str]) -> int:
     return DONE if shown.complete else FAILED
 
 
-async def _shown(name: str, flags: Flags, run: Callable[[Cluster, ShownMemcached], Awaitable[Shown]]) -> Shown:
+async def _shown(
+    name: str, flags: Flags, run: Callable[[UserCluster, ShownMemcached], Awaitable[CommandOutput]]
+) -> CommandOutput:
     from kubectl_memcached.cluster import Place, cluster_at
 
     place = Place(*(flags.get(each, "") for each in Place._fields))
@@ -106,7 +110,7 @@ async def _shown(name: str, flags: Flags, run: Callable[[Cluster, ShownMemcached
         return await run(cluster, await cluster.memcached(flags["name"]))
 
 
-def _prepared(name: str, flags: Flags) -> Callable[[Cluster, ShownMemcached], Awaitable[Shown]]:
+def _prepared(name: str, flags: Flags) -> _Work:
     """The work of a command on one Memcached. What is wrong with its flags is told before anything is read."""
     from functools import partial
 
@@ -147,9 +151,9 @@ def _prepared(name: str, flags: Flags) -> Callable[[Cluster, ShownMemcached], Aw
             client = _chosen("--client", flags["client"], CLIENTS)
             return partial(owner, key=key, client=client, by_address="addresses" in flags)
         case _:
-            from kubectl_memcached.describe import describe, slabs
+            from kubectl_memcached.describe import describe_memcached, slabs
 
-            return slabs if name == "slabs" else describe
+            return slabs if name == "slabs" else describe_memcached
 
 
 def _chosen(flag: str, value: str, allowed: Collection[str]) -> str:

@@ -25,7 +25,7 @@ from kubectl_memcached.port_forward import PortForwarder
 from kubectl_memcached.server import ServerConnection
 from kubectl_memcached.words import PluginError
 from memcached_operator import __version__
-from memcached_operator.api.names import CRD_FILE, PLURAL
+from memcached_operator.api.names import PLURAL
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.servers.server_connection import Login, client_context, login_of
 from operator_runtime.client.access.auth import ClusterAccess, NoClusterAccess, load_access
@@ -40,6 +40,10 @@ T = TypeVar("T")
 _PARALLEL: Final = 16
 _LIST_BYTES_MAX: Final = 1 << 28
 _TRANSPORT_TIMEOUT_S: Final = 20.0
+
+
+class NoServers(PluginError):
+    """Lack of pods of a Memcached."""
 
 
 class Results(NamedTuple, Generic[T]):
@@ -62,7 +66,7 @@ class Place(NamedTuple):
     namespace: str = ""
 
 
-class Cluster:
+class UserCluster:
     """Reads Memcacheds, and connects to their servers, as the user of a kubeconfig.
 
     Attributes:
@@ -78,7 +82,13 @@ class Cluster:
         """List the Memcacheds of the namespace, or of all."""
         namespace = None if everywhere else self.namespace
         what = f"list {PLURAL} in {'all namespaces' if everywhere else self.namespace}"
-        return decode_memcacheds(await self._read(MEMCACHEDS.path(namespace), what)).items
+        try:
+            return decode_memcacheds(await self._read(MEMCACHEDS.path(namespace), what)).items
+        except NotFound:
+            raise PluginError(
+                f"{self._client.access.description}: the cluster has no {MEMCACHEDS.qualified_name}; is the operator"
+                " installed there? Other contexts: --context"
+            ) from None
 
     async def memcached(self, name: str) -> ShownMemcached:
         """The Memcached of that name."""
@@ -97,8 +107,9 @@ class Cluster:
         found = await self._pods(memcached.namespace, selector_text(memcached.name))
         pods = [pod for pod in found if pod.metadata.deletionTimestamp is None and pod.status.phase not in _ENDED]
         if not pods:
-            raise PluginError(
-                f"Memcached {memcached.name} has no pods yet; `kubectl describe memcached {memcached.name}` says why"
+            raise NoServers(
+                f"Memcached {memcached.name} has no pods; its conditions say why:"
+                f" kubectl memcached describe {memcached.name}"
             )
         return sorted(pods, key=lambda pod: (len(pod.name), pod.name))
 
@@ -118,11 +129,7 @@ class Cluster:
         except Unauthorized as error:
             raise PluginError(f"{error}; log in again, or choose another --context") from None
         except NotFound:
-            if path.count("/") > len(PODS.path("n", "n").split("/")):  # of one object, not of its kind
-                raise
-            raise PluginError(
-                f"the cluster has no {PLURAL}: is the operator installed there ({CRD_FILE})? Another --context?"
-            ) from None
+            raise
         except KubeError as error:
             raise PluginError(f"{self._client.access.description}: {error}") from None
 
@@ -205,7 +212,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 
 @asynccontextmanager
-async def cluster_at(place: Place) -> AsyncIterator[Cluster]:
+async def cluster_at(place: Place) -> AsyncIterator[UserCluster]:
     """The cluster that a kubeconfig names, until the end of the block.
 
     Raises:
@@ -224,7 +231,7 @@ async def cluster_at(place: Place) -> AsyncIterator[Cluster]:
         aiohttp.ClientSession(connector=connector, headers={"User-Agent": user_agent}) as session,
     ):
         try:
-            yield Cluster(client, PortForwarder(access, session), namespace)
+            yield UserCluster(client, PortForwarder(access, session), namespace)
         except KubeError as error:
             raise PluginError(f"{access.description}: {error}") from None
         except UNDECODABLE as error:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from typing import Any, Final
 
-from kubectl_memcached.cluster import Cluster
+from kubectl_memcached.cluster import NoServers, Results, UserCluster
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
 from kubectl_memcached.words import (
-    Shown,
+    CommandOutput,
     count_text,
     seconds_text,
     share_text,
@@ -25,12 +25,12 @@ _FIGURES: Final = (
 )
 
 
-async def list_memcacheds(cluster: Cluster, *, everywhere: bool) -> Shown:
-    """All Memcacheds of a namespace, or of all."""
+async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandOutput:
+    """List the Memcacheds of a namespace, or of all."""
     found = await cluster.memcacheds(everywhere=everywhere)
     if not found:
         where = "" if everywhere else f" in {cluster.namespace}; -A shows those of all namespaces"
-        return Shown(f"no Memcached{where}\n", {"memcacheds": []})
+        return CommandOutput(f"no Memcached{where}\n", {"memcacheds": []})
     rows = []
     for each in found:
         status = each.status
@@ -42,7 +42,7 @@ async def list_memcacheds(cluster: Cluster, *, everywhere: bool) -> Shown:
         )
     columns = ("NAME", "READY", "VERSION", "MEMORY", "HAND-OVER", "CONDITIONS TO READ")
     text = table((("NAMESPACE", *columns) if everywhere else columns), rows)
-    return Shown(text, {"memcacheds": [_document(each) for each in found]})
+    return CommandOutput(text, {"memcacheds": [_document(each) for each in found]})
 
 
 def _document(memcached: ShownMemcached) -> dict[str, Any]:
@@ -59,13 +59,16 @@ def _document(memcached: ShownMemcached) -> dict[str, Any]:
     }
 
 
-async def describe(cluster: Cluster, memcached: ShownMemcached) -> Shown:
+async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
     """One Memcached, with what each server reports now."""
 
     async def stats(_pod: ServerPod, connection: ServerConnection) -> StatsAnswer:
         return await connection.stats()
 
-    results = await cluster.each(memcached, stats)
+    try:
+        results = await cluster.each(memcached, stats)
+    except NoServers as error:
+        results = Results({}, {memcached.name: str(error)})
     rows, servers = [], []
     for name, answer in results.found.items():
         number = answer.number
@@ -98,12 +101,12 @@ async def describe(cluster: Cluster, memcached: ShownMemcached) -> Shown:
     columns = ("SERVER", "VERSION", "MEMORY", "ITEMS", "HIT RATIO", "EVICTIONS", "RETENTION", "CONNECTIONS", "UPTIME")
     text = "".join(f"{name:<12}{value}\n" for name, value in head)
     text += "\n" + table(("CONDITION", "STATUS", "REASON", "MESSAGE"), conditions)
-    text += "\n" + (table(columns, rows) if rows else "no server answers\n")
-    return Shown(text, _document(memcached) | {"servers": servers}).with_failures(results.failures)
+    text += "\n" + (table(columns, rows) if rows else "")
+    return CommandOutput(text, _document(memcached) | {"servers": servers}).with_failures(results.failures)
 
 
 def retention_s(answer: StatsAnswer) -> float:
-    """For how many seconds the server kept an item that nobody used: the shortest of its size classes.
+    """Return for how many seconds the server kept an item that nobody used, the shortest of its size classes.
 
     NaN where nothing was evicted.
     """
@@ -114,7 +117,7 @@ def _figure(number: float) -> int | None:
     return None if isnan(number) else int(number)
 
 
-async def slabs(cluster: Cluster, memcached: ShownMemcached) -> Shown:
+async def slabs(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
     """Size classes of each server: where its memory is, and where it is short."""
 
     async def both(_pod: ServerPod, connection: ServerConnection) -> tuple[Mapping[bytes, bytes], StatsAnswer]:
@@ -137,7 +140,7 @@ async def slabs(cluster: Cluster, memcached: ShownMemcached) -> Shown:
         columns = ("CLASS", "CHUNK", "PAGES", "ITEMS", "CHUNKS USED", "BYTES USED", "EVICTED", "RETENTION", "NO MEMORY")
         text += f"{name}\n" + (table(columns, rows) if rows else "no items so far\n") + "\n"
         servers.append({"server": name, "classes": classes})
-    return Shown(text.removesuffix("\n"), {"servers": servers}).with_failures(results.failures)
+    return CommandOutput(text.removesuffix("\n"), {"servers": servers}).with_failures(results.failures)
 
 
 def size_classes(slabs: Mapping[bytes, bytes], answer: StatsAnswer) -> Sequence[dict[str, Any]]:

@@ -9,12 +9,12 @@ from contextlib import AsyncExitStack, aclosing
 from typing import Final, NamedTuple
 
 from kubectl_memcached.big import dump
-from kubectl_memcached.cluster import Cluster
+from kubectl_memcached.cluster import UserCluster
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
 from kubectl_memcached.words import (
+    CommandOutput,
     PluginError,
-    Shown,
     count_text,
     printable_text,
     progress,
@@ -57,7 +57,7 @@ class Load(NamedTuple):
         return Load(number("curr_items"), number("bytes"), number("get_hits"), number("get_misses"))
 
 
-async def flush(cluster: Cluster, memcached: ShownMemcached, options: FlushOptions) -> Shown:
+async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushOptions) -> CommandOutput:
     """Flush one server after the other, and report what each missed afterwards.
 
     Raises:
@@ -95,7 +95,7 @@ async def flush(cluster: Cluster, memcached: ShownMemcached, options: FlushOptio
             progress("")
             if left := [pod.name for pod in pods if pod.name not in done]:
                 _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
-    return Shown(f"all {len(pods)} servers are flushed\n", {"servers": reports})
+    return CommandOutput(f"all {len(pods)} servers are flushed\n", {"servers": reports})
 
 
 def _say(line: str) -> None:
@@ -145,7 +145,7 @@ async def _confirm(memcached: ShownMemcached, servers: Mapping[str, ServerConnec
 
 
 async def _emptied(
-    cluster: Cluster, memcached: ShownMemcached, pod: ServerPod, connection: ServerConnection, prefix: bytes | None
+    cluster: UserCluster, memcached: ShownMemcached, pod: ServerPod, connection: ServerConnection, prefix: bytes | None
 ) -> int | None:
     """Flush a server; how many items were deleted, None where they were not counted."""
     if prefix is None:

@@ -1,4 +1,4 @@
-"""Pure: which server of a list has a key, by the hash of a client library.
+"""Pure: server of a key among those of a list, by the hash of a client library.
 
 Tests hold each against what the library itself answers (`tests/unit/kubectl_memcached/owners`).
 """
@@ -56,7 +56,7 @@ def _rotated(number: int, bits: int, width: int) -> int:
 
 
 def _jump(servers: Sequence[str], key: bytes) -> int:
-    """Of the list in natural order: Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm"."""
+    """Place in natural order: Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm"."""
     order = sorted(range(len(servers)), key=lambda place: _natural(servers[place]))
     state = _xxhash64(key)
     bucket, following = -1, 0

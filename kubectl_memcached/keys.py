@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubectl_memcached.cluster import Cluster
+from kubectl_memcached.cluster import UserCluster
 from kubectl_memcached.hashing import CLIENTS
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
-from kubectl_memcached.words import PluginError, Shown, printable_text, seconds_text, size_text
+from kubectl_memcached.words import CommandOutput, PluginError, printable_text, seconds_text, size_text
 from memcached_operator.api.names import PORT
 
 
-async def get(cluster: Cluster, memcached: ShownMemcached, key: bytes) -> Shown:
+async def get(cluster: UserCluster, memcached: ShownMemcached, key: bytes) -> CommandOutput:
     """The value of a key at each server that has one."""
 
     async def value(_pod: ServerPod, connection: ServerConnection) -> tuple[bytes, int] | None:
@@ -31,10 +31,10 @@ async def get(cluster: Cluster, memcached: ShownMemcached, key: bytes) -> Shown:
             entry["expiresInSeconds"] = None if left_s < 0 else left_s
             entry["value"] = content.decode(errors="backslashreplace")
         servers.append(entry)
-    return Shown(text, {"servers": servers}).with_failures(results.failures)
+    return CommandOutput(text, {"servers": servers}).with_failures(results.failures)
 
 
-async def delete(cluster: Cluster, memcached: ShownMemcached, key: bytes) -> Shown:
+async def delete(cluster: UserCluster, memcached: ShownMemcached, key: bytes) -> CommandOutput:
     """Delete a key at each server."""
 
     async def deleted(_pod: ServerPod, connection: ServerConnection) -> bool:
@@ -43,10 +43,12 @@ async def delete(cluster: Cluster, memcached: ShownMemcached, key: bytes) -> Sho
     results = await cluster.each(memcached, deleted)
     text = "".join(f"{name}: {'deleted' if found else 'not there'}\n" for name, found in results.found.items())
     servers = [{"server": name, "deleted": found} for name, found in results.found.items()]
-    return Shown(text, {"servers": servers}).with_failures(results.failures)
+    return CommandOutput(text, {"servers": servers}).with_failures(results.failures)
 
 
-async def owner(cluster: Cluster, memcached: ShownMemcached, key: bytes, client: str, *, by_address: bool) -> Shown:
+async def owner(
+    cluster: UserCluster, memcached: ShownMemcached, key: bytes, client: str, *, by_address: bool
+) -> CommandOutput:
     """The server that a client has a key at, by `status.serverList` or by the addresses of the pods."""
     pods = {}
     if by_address:
@@ -58,4 +60,4 @@ async def owner(cluster: Cluster, memcached: ShownMemcached, key: bytes, client:
     server = servers[CLIENTS[client].owner(servers, key)]
     pod = pods.get(server, "")
     text = f"{server}{f' ({pod})' if pod else ''}\n"
-    return Shown(text, {"client": client, "server": server, "pod": pod or None, "servers": servers})
+    return CommandOutput(text, {"client": client, "server": server, "pod": pod or None, "servers": servers})

@@ -17,7 +17,7 @@ SECRETS: Final = Resource("", "v1", "secrets", "Secret")
 _WANTED: Final = {"Degraded": "False", "Discouraged": "False", "HandingOver": "False", "Progressing": "False"}
 
 
-class ObjectMeta(msgspec.Struct, frozen=True):
+class ShownMeta(msgspec.Struct, frozen=True):
     """Name of an object, and what is written on it."""
 
     name: str
@@ -38,7 +38,6 @@ class ShownSpec(msgspec.Struct, frozen=True):
     size: int = 1
     tls: NamedSecret | None = None
     auth: NamedSecret | None = None
-    handover: msgspec.Raw | None = None
 
 
 class ShownCondition(msgspec.Struct, frozen=True):
@@ -92,7 +91,7 @@ class ShownStatus(msgspec.Struct, frozen=True):
 class ShownMemcached(msgspec.Struct, frozen=True):
     """Memcached."""
 
-    metadata: ObjectMeta
+    metadata: ShownMeta
     spec: ShownSpec = ShownSpec()
     status: ShownStatus = ShownStatus()
 
@@ -130,7 +129,7 @@ class _PodStatus(msgspec.Struct, frozen=True):
 class ServerPod(msgspec.Struct, frozen=True):
     """Pod of a server."""
 
-    metadata: ObjectMeta
+    metadata: ShownMeta
     status: _PodStatus = _PodStatus()
 
     @property
@@ -139,7 +138,7 @@ class ServerPod(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """Its IP address, "" while it has none."""
+        """IP address, "" while it has none."""
         return self.status.podIP
 
     @property

@@ -8,13 +8,22 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
-from kubectl_memcached.cluster import Cluster, Results
+from kubectl_memcached.cluster import Results, UserCluster
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
 from kubectl_memcached.sketch import CAPACITY, SpaceSaving, Tally
-from kubectl_memcached.words import Shown, count_text, key_text, progress, share_text, size_text, table
+from kubectl_memcached.words import (
+    CommandOutput,
+    count_text,
+    key_text,
+    printable_text,
+    progress,
+    share_text,
+    size_text,
+    table,
+)
 
 BY: Final = ("key", "prefix", "client")
 _LINE: Final = re.compile(
@@ -54,7 +63,7 @@ class WatchedServer(NamedTuple):
 
 
 Group: TypeAlias = tuple[str, bytes]
-"""Server, "" for all of them, and key, prefix, client or number of a connection."""
+"""Server, "" for all of them, and key or prefix, quoted as in a URL, client, or number of a connection."""
 
 
 def read_lines(block: bytes, add: Callable[[bytes, bytes, int, bool, bool], None]) -> tuple[int, bytes]:
@@ -83,7 +92,7 @@ def prefix_of(key: bytes, separator: bytes) -> bytes:
     return head + found if found else b""
 
 
-async def top(cluster: Cluster, memcached: ShownMemcached, options: TopOptions) -> Shown:
+async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptions) -> CommandOutput:
     """Watch all servers, and show what they were asked for."""
     # Reads, hits, stores, bytes of values.
     sketch: SpaceSaving[Group] = SpaceSaving(places=4)
@@ -105,7 +114,7 @@ async def top(cluster: Cluster, memcached: ShownMemcached, options: TopOptions) 
 
 
 async def _watched(
-    cluster: Cluster,
+    cluster: UserCluster,
     memcached: ShownMemcached,
     sketch: SpaceSaving[Group],
     options: TopOptions,
@@ -116,14 +125,15 @@ async def _watched(
     of_clients = options.by == "client"
     peers = await control.peers() if of_clients else {}
     skipped = -await _skipped(control)
+    separator = quote(options.separator, safe="").encode()
 
     def add(key: bytes, number: bytes, size: int, is_read: bool, is_found: bool) -> None:
         if of_clients:
             group = (pod.name, number)
         elif options.by == "prefix":
-            group = ("", prefix_of(unquote_to_bytes(key), options.separator))
+            group = ("", prefix_of(key, separator))
         else:
-            group = (pod.name, unquote_to_bytes(key))
+            group = (pod.name, key)
         sketch.add(group, 1, (1, int(is_found), 0, size) if is_read else (0, 0, 1, size))
 
     lines = 0
@@ -148,7 +158,7 @@ async def _watched(
 
 
 async def _skipped(control: ServerConnection) -> int:
-    """How many lines a server has left out since its start, of all watchers."""
+    """Number of lines that a server has left out since its start, of all watchers."""
     stats = await control.stats_lines()
     return sum(int(stats.get(name, b"0")) for name in (b"log_watcher_skipped", b"log_worker_dropped"))
 
@@ -178,30 +188,32 @@ def _shown(
     total: int,
     results: Results[WatchedServer],
     options: TopOptions,
-) -> Shown:
-    headings = (
-        options.by.upper(),
-        "SERVER",
-        "REQUESTS",
-        "SHARE",
-        "PER SECOND",
-        "READS FOUND",
-        "STORES",
-        "BYTES OF VALUES",
-    )
+) -> CommandOutput:
+    if not results.found:
+        return CommandOutput("", {}).with_failures(results.failures)
+    by_key = options.by == "key"
+    columns = ("REQUESTS", "SHARE", "PER SECOND", "READS FOUND", "STORES", "BYTES OF VALUES")
+    headings = ("KEY", "SERVER", *columns) if by_key else (options.by.upper(), *columns)
     rows, entries = [], []
     for (server, name), weight, error, (reads, hits, stores, size) in tallies:
-        text = key_text(name, hashed=options.hashed and options.by != "client") if name else "(none)"
-        approximate = "" if not error else f" (-{count_text(error)})"
+        # All keys of a long tail are estimated to be as frequent as the rarest that is kept.
+        if error > weight / 2:
+            continue
+        if options.by == "client":
+            text = printable_text(name)
+        else:
+            text = key_text(unquote_to_bytes(name), hashed=options.hashed) if name else "(none)"
+        approximate = f" (-{count_text(error)})" if error else ""
         rows.append(
             (
-                *(text, server or "all", f"{count_text(weight)}{approximate}", share_text(weight, total)),
-                *(count_text(weight / options.for_s), share_text(hits, reads), count_text(stores), size_text(size)),
+                *((text, server) if by_key else (text,)),
+                *(f"{count_text(weight)}{approximate}", share_text(weight, total), count_text(weight / options.for_s)),
+                *(share_text(hits, reads), count_text(stores), size_text(size)),
             )
         )
         counts = {"requests": weight, "error": error, "reads": reads, "hits": hits, "stores": stores, "bytes": size}
-        entries.append({options.by: text, "server": server or None, **counts})
-    text = table(headings, rows) if rows else "no requests\n"
+        entries.append({options.by: text, **({"server": server} if by_key else {}), **counts})
+    text = table(headings, rows) if rows else "none stands out\n"
     for server, watched in results.found.items():
         text += (
             f"\n{server}: {count_text(watched.lines)} requests seen in {options.for_s:g} s,"
@@ -214,4 +226,4 @@ def _shown(
             for server, each in results.found.items()
         ],
     }
-    return Shown(f"{text}\n", document).with_failures(results.failures)
+    return CommandOutput(f"{text}\n", document).with_failures(results.failures)

@@ -17,7 +17,7 @@ class PluginError(Exception):
     """Failure that the user is told. Its message names the remedy where there is one."""
 
 
-class Shown(NamedTuple):
+class CommandOutput(NamedTuple):
     """Result of a command.
 
     Attributes:
@@ -30,10 +30,10 @@ class Shown(NamedTuple):
     document: Mapping[str, Any]
     complete: bool = True
 
-    def with_failures(self, failures: Mapping[str, str]) -> Shown:
+    def with_failures(self, failures: Mapping[str, str]) -> CommandOutput:
         """The same with why servers did not answer, by their names."""
         text = self.text + "".join(f"{each}\n" for each in failures.values())
-        return Shown(text, {**self.document, "failures": failures}, not failures)
+        return CommandOutput(text, {**self.document, "failures": failures}, not failures)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -79,7 +79,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def printable_text(content: bytes) -> str:
-    """What anybody stored, without what a terminal would obey."""
+    """Stored bytes as text, without what a terminal would obey."""
     text = content.decode(errors="backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
