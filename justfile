@@ -194,6 +194,13 @@ operatorhub folder:
 chart:
     python -m lab.packaging.chart
 
+# Make the plugin of kubectl as one file, with its archive and manifest for krew (FOLDER; --url URL, --help)
+[group('deploy')]
+[no-cd]
+[no-exit-message]
+plugin *args:
+    @python -m lab.packaging.plugin "$@"
+
 # Run the lab's Helm, on the cluster that ./dev kubectl is pointed at
 [group('try')]
 [no-cd]

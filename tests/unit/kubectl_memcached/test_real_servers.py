@@ -97,7 +97,7 @@ async def test_a_server_that_forbids_a_command_is_told_with_the_remedy(servers: 
     assert not dumped.complete
     assert "cache-1: ERROR metadump not allowed: it runs with -X; without it" in dumped.text
     with pytest.raises(
-        PluginError, match="cache-0: CLIENT_ERROR flush_all not allowed: it runs with -F; .*--prefix ''"
+        PluginError, match=r"cache-0: CLIENT_ERROR flush_all not allowed: it runs with -F; .*--prefix ''"
     ):
         await flush(servers.cluster, servers.memcached, FLUSH)
 
