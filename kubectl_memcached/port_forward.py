@@ -2,7 +2,8 @@
 
 The kubelet's own protocol, `v4.channel.k8s.io`: the first byte of a message is its channel, 0 for what is carried and 1
 for what goes wrong; the first message of each channel has the port alone. Kubernetes 1.30 to 1.37 answer it, beside the
-tunnel of SPDY that kubectl prefers. Takes `create` on pods/portforward, before 1.35 `get` in its place.
+tunnel of SPDY that kubectl prefers. A WebSocket begins as a GET, so that it takes `get` on pods/portforward, and from
+1.35 on `create` as well.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ def _refusal(status: int, namespace: str) -> str:
             return "the API server does not accept the credential; log in again"
         case 403:
             return (
-                f"you may not open a port-forward; ask for `create` on pods/portforward in {namespace}"
-                " (before Kubernetes 1.35 `get` as well)"
+                "you may not open a port-forward by a WebSocket; ask for `get` and `create` on pods/portforward in"
+                f" {namespace}"
             )
         case 404:
             return "the pod is gone; try again"
