@@ -195,7 +195,7 @@ chart:
     python -m lab.packaging.chart
 
 # Make the plugin of kubectl as one file, with its archive and manifest for krew (FOLDER; --url URL, --help)
-[group('deploy')]
+[group('write')]
 [no-cd]
 [no-exit-message]
 plugin *args:
