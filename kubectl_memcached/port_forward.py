@@ -1,9 +1,9 @@
 """Connections to ports of pods through the API server, by a WebSocket each.
 
 The kubelet's own protocol, `v4.channel.k8s.io`: the first byte of a message is its channel, 0 for what is carried and 1
-for what goes wrong; the first message of each channel has the port alone. Kubernetes 1.30 to 1.37 answer it, beside the
-tunnel of SPDY that kubectl prefers. A WebSocket begins as a GET, so that it takes `get` on pods/portforward, and from
-1.35 on `create` as well.
+for what goes wrong; the first message of each channel has the port alone. Kubernetes 1.36 was tried; it answers that
+beside the tunnel of SPDY that kubectl prefers. A WebSocket begins as a GET, so that it takes `get` on pods/portforward,
+and from 1.35 on `create` as well.
 """
 
 from __future__ import annotations

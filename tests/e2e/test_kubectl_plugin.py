@@ -1,4 +1,4 @@
-"""`kubectl memcached` on a real node, as kubectl finds it: at real servers under load, through API server and kubelet."""
+"""`kubectl memcached` on a real node, as kubectl finds it: real servers under load, through API server and kubelet."""
 
 from __future__ import annotations
 
