@@ -81,6 +81,8 @@ def _main(words: list[str]) -> int:
     if asks_for_help(arguments):
         return printed(parser.format_help())
     flags = parse(parser, arguments)
+    for word in ("name", "namespace"):
+        _check_name(word, flags.get(word, "default"))
     if flags.get("output", "text") not in ("text", "json"):
         raise UsageError(f"--output: {flags['output']!r} is not allowed, it must be text or json")
 
@@ -154,6 +156,13 @@ def _prepared(name: str, flags: Flags) -> _Work:
             from kubectl_memcached.describe import describe_memcached, slabs
 
             return slabs if name == "slabs" else describe_memcached
+
+
+def _check_name(word: str, value: str) -> None:
+    from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
+
+    if not is_label(value):
+        raise UsageError(f"{word}: {value!r} is not allowed, it must be {LABEL_IN_WORDS}")
 
 
 def _chosen(flag: str, value: str, allowed: Collection[str]) -> str:

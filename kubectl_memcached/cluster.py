@@ -36,8 +36,8 @@ from operator_runtime.client.resources import PODS
 
 T = TypeVar("T")
 
-# So many connections at once.
-_PARALLEL: Final = 16
+# So many servers at once: `top` is to watch all of them at the same time.
+_PARALLEL: Final = 100
 _LIST_BYTES_MAX: Final = 1 << 28
 _TRANSPORT_TIMEOUT_S: Final = 20.0
 
@@ -144,7 +144,7 @@ class UserCluster:
             try:
                 async with parallel, self.server(pod, memcached) as connection:
                     found[pod.name] = await work(pod, connection)
-            except PluginError as error:
+            except (PluginError, KubeError, *UNDECODABLE) as error:
                 failures[pod.name] = str(error)
 
         parallel = asyncio.Semaphore(_PARALLEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -90,8 +91,8 @@ def shown_memcached(**status: Any) -> ShownMemcached:
 @contextmanager
 def real_servers(count: int, *options: str) -> Iterator[RealServers]:
     """So many memcacheds of this machine until the end of the block."""
-    program = shutil.which("memcached")
-    if program is None:
+    program = shutil.which("memcached") or "memcached"
+    if shutil.which(program) is None and not os.environ.get("CI"):
         pytest.skip("no memcached on the PATH")
     sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = {f"{NAME}-{ordinal}": each.getsockname()[1] for ordinal, each in enumerate(sockets)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ _HEAVY = ("aiohttp", "asyncio", "msgspec", "orjson", "pydantic", "yaml")
         (["big", "cache", "--separator", ""], "--separator must not be empty"),
         (["owner", "cache", "key"], "owner needs --client, one of: pymemcache, dskit"),
         (["owner", "cache", "key", "--client", "x"], "--client: 'x' is not allowed"),
+        (["describe", "../x"], "name: '../x' is not allowed"),
+        (["list", "-n", "A/b"], "namespace: 'A/b' is not allowed"),
         (["list", "-o", "yaml"], "--output: 'yaml' is not allowed, it must be text or json"),
     ],
 )
@@ -55,6 +58,12 @@ def test_where_no_kubeconfig_is_that_is_told_with_the_remedy(
 def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     assert f"kubectl memcached {name}" in capsys.readouterr().out
+
+
+def test_the_wheel_brings_the_program_by_the_name_that_kubectl_looks_for() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    assert project["project"]["scripts"]["kubectl-memcached"] == "kubectl_memcached.cli:main"
+    assert "kubectl_memcached" in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 
 
 def test_help_loads_nothing_that_takes_long() -> None:
