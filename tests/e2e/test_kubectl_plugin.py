@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,8 @@ def key_of(number: int) -> str:
 
 
 class _Connection:
-    def __init__(self, address: str) -> None:
-        self._stream = socket.create_connection((address, MEMCACHED_PORT), _TIMEOUT_S).makefile("rwb")
+    def __init__(self, connection: socket.socket) -> None:
+        self._stream = connection.makefile("rwb")
 
     def answer(self, request: bytes) -> bytes:
         """All lines up to the answer to `mn`."""
@@ -116,6 +116,14 @@ class _Connection:
         return next(int(words[2]) for words in lines if words[1:2] == [name.encode()])
 
 
+@contextmanager
+def _connected(addresses: Iterable[str]) -> Iterator[list[_Connection]]:
+    """A connection to each server until the end of the block."""
+    with ExitStack() as stack:
+        opened = (socket.create_connection((each, MEMCACHED_PORT), _TIMEOUT_S) for each in addresses)
+        yield [_Connection(stack.enter_context(each)) for each in opened]
+
+
 @dataclass
 class Clients:
     """Clients that hash modulo the number of servers, as gomemcache does."""
@@ -125,11 +133,11 @@ class Clients:
     reads: int = 0
 
     def fill(self) -> None:
-        connections = [_Connection(each) for each in self.addresses]
-        for first in range(0, KEYS, _BATCH):
-            keys = [key_of(number) for number in range(first, first + _BATCH)]
-            for place, connection in enumerate(connections):
-                connection.store([key for key in keys if self.place(key) == place])
+        with _connected(self.addresses) as connections:
+            for first in range(0, KEYS, _BATCH):
+                keys = [key_of(number) for number in range(first, first + _BATCH)]
+                for place, connection in enumerate(connections):
+                    connection.store([key for key in keys if self.place(key) == place])
 
     def place(self, key: str) -> int:
         return zlib.crc32(key.encode()) % len(self.addresses)
@@ -151,13 +159,13 @@ class Clients:
     def _read(self, ended: threading.Event) -> None:
         chance = random.Random(1)
         try:
-            connections = [_Connection(each) for each in self.addresses]
-            while not ended.is_set():
-                key = HOT if chance.random() < 0.2 else key_of(chance.randrange(KEYS))
-                connection = connections[self.place(key)]
-                if not connection.answer(b"get %b\r\n" % key.encode()).startswith(b"VALUE"):
-                    connection.store([key])
-                self.reads += 1
+            with _connected(self.addresses) as connections:
+                while not ended.is_set():
+                    key = HOT if chance.random() < 0.2 else key_of(chance.randrange(KEYS))
+                    connection = connections[self.place(key)]
+                    if not connection.answer(b"get %b\r\n" % key.encode()).startswith(b"VALUE"):
+                        connection.store([key])
+                    self.reads += 1
         except BaseException as error:
             self.errors.append(error)
 
@@ -200,7 +208,8 @@ def test_a_hot_key_is_found_among_100_000(plugin: Plugin, clients: Clients) -> N
 
 
 def test_a_big_item_is_found_among_100_000(plugin: Plugin, clients: Clients) -> None:
-    _Connection(clients.addresses[clients.place(BIG)]).store([BIG], size=900_000)
+    with _connected([clients.addresses[clients.place(BIG)]]) as (connection,):
+        connection.store([BIG], size=900_000)
     document = plugin.json("big", NAME)
     assert (document["largest"][0]["key"], document["largest"][0]["server"]) == (BIG, f"{NAME}-{clients.place(BIG)}")
     assert document["items"] >= KEYS
@@ -217,13 +226,13 @@ def test_a_key_is_where_the_client_has_it_and_is_deleted_there(plugin: Plugin, c
 
 
 def test_ctrl_c_leaves_no_watcher(plugin: Plugin, clients: Clients) -> None:
-    servers = [_Connection(each) for each in clients.addresses]
-    process = plugin.start("top", NAME, "--for", "10m")
-    until("all are watched", lambda: all(each.stat("log_watchers") == 1 for each in servers))
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
-    assert (process.returncode, output, errors) == (130, "", "")
-    until("none is watched", lambda: all(each.stat("log_watchers") == 0 for each in servers))
+    with _connected(clients.addresses) as servers:
+        process = plugin.start("top", NAME, "--for", "10m")
+        until("all are watched", lambda: all(each.stat("log_watchers") == 1 for each in servers))
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+        assert (process.returncode, output, errors) == (130, "", "")
+        until("none is watched", lambda: all(each.stat("log_watchers") == 0 for each in servers))
 
 
 def test_three_servers_are_flushed_one_after_the_other_under_load(plugin: Plugin, clients: Clients) -> None:
