@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -92,8 +92,8 @@ def key_of(number: int) -> str:
 
 
 class _Connection:
-    def __init__(self, connection: socket.socket) -> None:
-        self._stream = connection.makefile("rwb")
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
 
     def answer(self, request: bytes) -> bytes:
         """All lines up to the answer to `mn`."""
@@ -121,7 +121,8 @@ def _connected(addresses: Iterable[str]) -> Iterator[list[_Connection]]:
     """A connection to each server until the end of the block."""
     with ExitStack() as stack:
         opened = (socket.create_connection((each, MEMCACHED_PORT), _TIMEOUT_S) for each in addresses)
-        yield [_Connection(stack.enter_context(each)) for each in opened]
+        streams = [stack.enter_context(stack.enter_context(each).makefile("rwb")) for each in opened]
+        yield [_Connection(each) for each in streams]
 
 
 @dataclass
