@@ -14,8 +14,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from io import BufferedRWPair
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,7 @@ def key_of(number: int) -> str:
 
 
 class _Connection:
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: BufferedRWPair[Any, Any]) -> None:
         self._stream = stream
 
     def answer(self, request: bytes) -> bytes:
