@@ -200,6 +200,13 @@ release *args:
 chart:
     python -m lab.packaging.chart
 
+# Make the plugin of kubectl as one file, with its archive and manifest for krew (FOLDER; --url URL, --help)
+[group('write')]
+[no-cd]
+[no-exit-message]
+plugin *args:
+    @python -m lab.packaging.plugin "$@"
+
 # Run the lab's Helm, on the cluster that ./dev kubectl is pointed at
 [group('try')]
 [no-cd]

@@ -74,6 +74,18 @@ class Login:
     password: str = field(repr=False)
 
 
+def login_of(passwords: bytes) -> Login | None:
+    """The first user of a password file with whom one can log in: the protocol ends a name at its first space."""
+    for line in passwords.splitlines():
+        user, colon, password = line.partition(b":")
+        if colon and user and b" " not in user and password:
+            try:
+                return Login(user.decode(), password.decode())
+            except UnicodeDecodeError:
+                continue
+    return None
+
+
 class Endpoint(NamedTuple):
     """Address of a server, and the transport to it.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from memcached_operator.api.v1alpha1 import Auth, Tls
+if TYPE_CHECKING:  # who only parses an annotation loads no pydantic
+    from memcached_operator.api.v1alpha1 import Auth, Tls
 
 
 class Transport(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
-PACKAGES = ("memcached_operator", "operator_runtime", "kube_simulator", "examples")
+PACKAGES = ("kubectl_memcached", "memcached_operator", "operator_runtime", "kube_simulator", "examples")
 FILES = sorted(path for package in PACKAGES for path in (PROJECT / package).rglob("*.py"))
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

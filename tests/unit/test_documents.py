@@ -124,7 +124,8 @@ def test_each_row_of_the_map_of_the_guides_names_its_test() -> None:
 
 def test_each_package_stands_in_the_architecture() -> None:
     architecture = (PROJECT / "docs" / "architecture.md").read_text()
-    packages = [PROJECT / name for name in ("memcached_operator", "operator_runtime", "kube_simulator")]
+    names = ("kubectl_memcached", "memcached_operator", "operator_runtime", "kube_simulator")
+    packages = [PROJECT / name for name in names]
     found = [path.parent for package in packages for path in package.rglob("__init__.py")]
     assert [each.name for each in found if not re.search(rf"[`/]{each.name}/`", architecture)] == []
 

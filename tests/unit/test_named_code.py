@@ -16,7 +16,17 @@ PAGES = (
     *(f"docs/{page}.md" for page in ("architecture", "decisions", "from-the-guides", "reliability", "simulator")),
 )
 # Where the files lie that the pages name.
-_TOPS = ("memcached_operator", "operator_runtime", "kube_simulator", "lab", "tests", "docs", "examples", "benchmarks")
+_TOPS = (
+    "memcached_operator",
+    "operator_runtime",
+    "kube_simulator",
+    "lab",
+    "tests",
+    "docs",
+    "examples",
+    "benchmarks",
+    "kubectl_memcached",
+)
 
 _FIELDS = {"metadata", "spec", "status"}
 _DOTTED = re.compile(r"`([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?`")

@@ -13,7 +13,7 @@ ENTRIES = {"main", "run", "pod"}
 
 def test_each_public_class_and_function_has_a_name_of_its_own() -> None:
     places: defaultdict[str, set[str]] = defaultdict(set)
-    for package in ("memcached_operator", "operator_runtime"):
+    for package in ("kubectl_memcached", "memcached_operator", "operator_runtime"):
         for path in sorted((PROJECT / package).rglob("*.py")):
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":

@@ -24,7 +24,7 @@ from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
-from memcached_operator.servers.server_connection import Login, client_context
+from memcached_operator.servers.server_connection import Login, client_context, login_of
 from operator_runtime import (
     Client,
     Forbidden,
@@ -189,18 +189,6 @@ class EndpointResolver:
         if not files.get(PASSWORDS):
             return f"Secret {auth.secretName} has no {PASSWORDS}"
         return login_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
-
-
-def login_of(passwords: bytes) -> Login | None:
-    """The first user of a password file with whom one can log in: the protocol ends a name at its first space."""
-    for line in passwords.splitlines():
-        user, colon, password = line.partition(b":")
-        if colon and user and b" " not in user and password:
-            try:
-                return Login(user.decode(), password.decode())
-            except UnicodeDecodeError:
-                continue
-    return None
 
 
 @lru_cache(_MAX_CONTEXTS)

@@ -23,11 +23,10 @@ from memcached_operator.features.tls.endpoints import (
     EndpointResolver,
     SecretRecord,
     Secrets,
-    login_of,
 )
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import Resolved, without_credentials
-from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate
+from memcached_operator.servers.server_connection import Endpoint, Login, login_of, without_certificate
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import query
 from memcached_operator.servers.transport import Transport

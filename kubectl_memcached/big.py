@@ -1,0 +1,189 @@
+"""`big`: the largest items of servers and what each prefix takes, by one read of all their keys."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote_to_bytes
+
+from kubectl_memcached.cluster import Results, UserCluster
+from kubectl_memcached.objects import ServerPod, ShownMemcached
+from kubectl_memcached.server import ServerConnection
+from kubectl_memcached.sketch import SpaceSaving
+from kubectl_memcached.top import prefix_of
+from kubectl_memcached.words import (
+    CommandOutput,
+    count_text,
+    key_text,
+    progress,
+    seconds_text,
+    share_text,
+    size_text,
+    table,
+)
+
+_ITEM: Final = re.compile(rb"^key=(\S+) exp=(-?\d+) la=(\d+) cas=\d+ fetch=\w+ cls=\d+ size=(\d+)", re.MULTILINE)
+_BUSY: Final = (b"BUSY", b"ERROR locked try again later")
+_TRY_AGAIN_S: Final = 0.2
+_TRIES: Final = 150
+_LINE_MAX: Final = 4_096
+_PROGRESS_S: Final = 0.5
+
+
+class DumpedItem(NamedTuple):
+    """Item as `lru_crawler metadump` has it.
+
+    Attributes:
+        quoted: its key, as in a URL.
+        expires_s: seconds since 1970, -1 for never.
+        used_s: when it was last used, likewise, by the server's clock.
+        size: bytes that it takes, with key and header.
+    """
+
+    quoted: bytes
+    expires_s: int
+    used_s: int
+    size: int
+
+    @property
+    def key(self) -> bytes:
+        return unquote_to_bytes(self.quoted)
+
+
+class BigOptions(NamedTuple):
+    """Options of the command line."""
+
+    shown: int
+    separator: bytes
+    hashed: bool
+
+
+@dataclass
+class Census:
+    """Items of all servers, as far as they were read.
+
+    Attributes:
+        count: how many are kept, of the largest ones and of the prefixes that take most.
+        largest: size, place among all that was read, server and item.
+        prefixes: quoted as in a URL, by what they take, and how many items they have.
+    """
+
+    options: BigOptions
+    items: int = 0
+    size: int = 0
+    largest: list[tuple[int, int, str, DumpedItem]] = field(default_factory=list)
+    prefixes: SpaceSaving[bytes] = field(default_factory=SpaceSaving)
+
+    def add(self, server: str, items: Sequence[DumpedItem]) -> None:
+        """Count a block of items."""
+        prefixes: dict[bytes, list[int]] = {}
+        separator = quote(self.options.separator, safe="").encode()
+        for item in items:
+            self.items += 1
+            prefix = prefixes.setdefault(prefix_of(item.quoted, separator), [0, 0])
+            prefix[0] += item.size
+            prefix[1] += 1
+            if len(self.largest) < self.options.shown:
+                heapq.heappush(self.largest, (item.size, self.items, server, item))
+            elif item.size > self.largest[0][0]:
+                heapq.heapreplace(self.largest, (item.size, self.items, server, item))
+        for name, (size, count) in prefixes.items():
+            self.size += size
+            self.prefixes.add(name, size, (count,))
+
+
+def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
+    """Parse whole lines of a dump.
+
+    Returns:
+        Its items, and the first line that is none, b"" where there is no other.
+    """
+    found = [DumpedItem(key, int(expires), int(used), int(size)) for key, expires, used, size in _ITEM.findall(block)]
+    if len(found) == block.count(b"\n"):
+        return found, b""
+    others = (line for line in block.splitlines() if not line.startswith(b"key=") and line != b"OK")
+    return found, next(others, b"")
+
+
+async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem], None]:
+    """Read all items of a server, block by block; while it is busy with another dump, that is waited for.
+
+    By its hash table: an item that moves from one of the LRU lists to another would be missed. Only the server's
+    crawler waits for us, and no client.
+    """
+    for _ in range(_TRIES):
+        connection.send(b"lru_crawler metadump hash\r\n")
+        begun, other = b"", b""
+        while not other:
+            block = begun + await connection.block()
+            end = block.rfind(b"\n") + 1
+            begun = block[end:]
+            found, other = read_items(block[:end])
+            if len(begun) > _LINE_MAX:
+                raise connection.error("its answer does not follow memcached's protocol")
+            yield found
+        if other == b"END":
+            return
+        if not other.startswith(_BUSY):
+            raise connection.refusal(other)
+        await asyncio.sleep(_TRY_AGAIN_S)
+    raise connection.error("its crawler is busy with other dumps; try again later")
+
+
+async def big(cluster: UserCluster, memcached: ShownMemcached, options: BigOptions) -> CommandOutput:
+    """Read the keys of all servers, and show which items are large."""
+    census = Census(options)
+    begun_s = time.monotonic()
+    reading = asyncio.create_task(cluster.each(memcached, partial(_counted, census)))
+    try:
+        while not reading.done():
+            progress(f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops")
+            await asyncio.wait([reading], timeout=_PROGRESS_S)
+    finally:
+        reading.cancel()
+        progress("")
+    return _shown(census, reading.result(), time.monotonic() - begun_s, options)
+
+
+async def _counted(census: Census, pod: ServerPod, connection: ServerConnection) -> int:
+    items = 0
+    async with aclosing(dump(connection)) as blocks:
+        async for block in blocks:
+            census.add(pod.name, block)
+            items += len(block)
+    return items
+
+
+def _shown(census: Census, results: Results[int], took_s: float, options: BigOptions) -> CommandOutput:
+    if not results.found:
+        return CommandOutput("", {}).with_failures(results.failures)
+    now = time.time()
+    items, rows = [], []
+    for size, _, server, item in sorted(census.largest, key=lambda each: -each[0]):
+        key = key_text(item.key, hashed=options.hashed)
+        expires = "never" if item.expires_s < 0 else seconds_text(item.expires_s - now)
+        rows.append((key, server, size_text(size), expires, seconds_text(now - item.used_s)))
+        expiry = None if item.expires_s < 0 else item.expires_s
+        items.append({"key": key, "server": server, "bytes": size, "expires": expiry, "used": item.used_s})
+    text = table(("KEY", "SERVER", "SIZE", "EXPIRES IN", "LAST USED AGO"), rows)
+    prefixes, prefix_rows = [], []
+    for prefix, size, error, (count,) in census.prefixes.heaviest(options.shown):
+        name = key_text(unquote_to_bytes(prefix), hashed=options.hashed) if prefix else "(none)"
+        approximate = "" if not error else f" (-{size_text(error)})"
+        prefix_rows.append((name, count_text(count), f"{size_text(size)}{approximate}", share_text(size, census.size)))
+        prefixes.append({"prefix": name, "items": count, "bytes": size, "error": error})
+    text += "\n" + table(("PREFIX", "ITEMS", "SIZE", "SHARE"), prefix_rows)
+    text += f"\n{count_text(census.items)} items of {size_text(census.size)}, read in {took_s:.1f} s\n"
+    document = {
+        **{"items": census.items, "bytes": census.size, "seconds": round(took_s, 3)},
+        **{"largest": items, "prefixes": prefixes},
+        "servers": [{"server": server, "items": count} for server, count in results.found.items()],
+    }
+    return CommandOutput(text, document).with_failures(results.failures)

@@ -1,0 +1,169 @@
+"""`list`, `describe` and `slabs`: Memcacheds as the API server has them, and what their servers report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+from typing import Any, Final
+
+from kubectl_memcached.cluster import NoServers, Results, UserCluster
+from kubectl_memcached.objects import ServerPod, ShownMemcached
+from kubectl_memcached.server import ServerConnection
+from kubectl_memcached.words import (
+    CommandOutput,
+    count_text,
+    seconds_text,
+    share_text,
+    size_text,
+    table,
+)
+from memcached_operator.servers.stats_answer import StatsAnswer
+
+_FIGURES: Final = (
+    *("uptime", "curr_connections", "max_connections", "rejected_connections", "get_hits", "get_misses", "cmd_set"),
+    *("bytes", "limit_maxbytes", "curr_items", "evictions"),
+)
+
+
+async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandOutput:
+    """List the Memcacheds of a namespace, or of all."""
+    found = await cluster.memcacheds(everywhere=everywhere)
+    if not found:
+        where = "" if everywhere else f" in {cluster.namespace}; -A shows those of all namespaces"
+        return CommandOutput(f"no Memcached{where}\n", {"memcacheds": []})
+    rows = []
+    for each in found:
+        status = each.status
+        notable = ", ".join(f"{one.type}={one.status} ({one.reason})" for one in each.notable)
+        place = (each.namespace,) if everywhere else ()
+        ready = f"{status.readyReplicas or 0}/{each.spec.size}"
+        rows.append(
+            (*place, each.name, ready, status.version or "-", status.memory or "-", str(each.handover) or "-", notable)
+        )
+    columns = ("NAME", "READY", "VERSION", "MEMORY", "HAND-OVER", "CONDITIONS TO READ")
+    text = table((("NAMESPACE", *columns) if everywhere else columns), rows)
+    return CommandOutput(text, {"memcacheds": [_document(each) for each in found]})
+
+
+def _document(memcached: ShownMemcached) -> dict[str, Any]:
+    status = memcached.status
+    return {
+        **{"namespace": memcached.namespace, "name": memcached.name, "size": memcached.spec.size},
+        **{"ready": status.readyReplicas or 0, "version": status.version, "memory": status.memory},
+        "handover": str(memcached.handover) or None,
+        "serverList": list(status.serverList or ()),
+        "conditions": [
+            {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message}
+            for each in status.conditions or ()
+        ],
+    }
+
+
+async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
+    """One Memcached, with what each server reports now."""
+
+    async def stats(_pod: ServerPod, connection: ServerConnection) -> StatsAnswer:
+        return await connection.stats()
+
+    try:
+        results = await cluster.each(memcached, stats)
+    except NoServers as error:
+        results = Results({}, {memcached.name: str(error)})
+    rows, servers = [], []
+    for name, answer in results.found.items():
+        number = answer.number
+        hits, misses = number("get_hits"), number("get_misses")
+        rows.append(
+            (
+                *(
+                    name,
+                    answer.version or "-",
+                    f"{size_text(number('bytes'))} of {size_text(number('limit_maxbytes'))}",
+                ),
+                *(count_text(number("curr_items")), share_text(hits, hits + misses), count_text(number("evictions"))),
+                seconds_text(retention_s(answer)) if number("evictions") else "all",
+                f"{count_text(number('curr_connections'))} of {count_text(number('max_connections'))}",
+                seconds_text(number("uptime")),
+            )
+        )
+        figures = {figure: _figure(number(figure)) for figure in _FIGURES}
+        retained = {"retentionSeconds": _figure(retention_s(answer))}
+        servers.append({"server": name, "version": answer.version, **figures, **retained})
+    status = memcached.status
+    head = [
+        ("Name:", memcached.name),
+        ("Namespace:", memcached.namespace),
+        ("Servers:", f"{status.readyReplicas or 0} of {memcached.spec.size} ready"),
+        ("List:", ", ".join(status.serverList or ()) or "none yet"),
+        ("Hand-over:", str(memcached.handover) or "none"),
+    ]
+    conditions = [(each.type, each.status, each.reason, each.message) for each in status.conditions or ()]
+    columns = ("SERVER", "VERSION", "MEMORY", "ITEMS", "HIT RATIO", "EVICTIONS", "RETENTION", "CONNECTIONS", "UPTIME")
+    text = "".join(f"{name:<12}{value}\n" for name, value in head)
+    text += "\n" + table(("CONDITION", "STATUS", "REASON", "MESSAGE"), conditions)
+    text += "\n" + (table(columns, rows) if rows else "")
+    return CommandOutput(text, _document(memcached) | {"servers": servers}).with_failures(results.failures)
+
+
+def retention_s(answer: StatsAnswer) -> float:
+    """Return for how many seconds the server kept an item that nobody used, the shortest of its size classes.
+
+    NaN where nothing was evicted.
+    """
+    return min((each.evicted_time for each in answer.size_classes() if each.evicted > 0), default=nan)
+
+
+def _figure(number: float) -> int | None:
+    return None if isnan(number) else int(number)
+
+
+async def slabs(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
+    """Size classes of each server: where its memory is, and where it is short."""
+
+    async def both(_pod: ServerPod, connection: ServerConnection) -> tuple[Mapping[bytes, bytes], StatsAnswer]:
+        return await connection.stats_lines("slabs"), await connection.stats()
+
+    results = await cluster.each(memcached, both)
+    text, servers = "", []
+    for name, answer in results.found.items():
+        classes = size_classes(*answer)
+        rows = [
+            (
+                *(str(each["class"]), size_text(each["chunkBytes"]), count_text(each["pages"])),
+                *(count_text(each["items"]), share_text(each["usedChunks"], each["chunks"])),
+                share_text(each["requestedBytes"] or 0, each["usedChunks"] * each["chunkBytes"]),
+                *(count_text(each["evicted"] or 0), seconds_text(each["evictedSeconds"] if each["evicted"] else nan)),
+                count_text(each["outOfMemory"] or 0),
+            )
+            for each in classes
+        ]
+        columns = ("CLASS", "CHUNK", "PAGES", "ITEMS", "CHUNKS USED", "BYTES USED", "EVICTED", "RETENTION", "NO MEMORY")
+        text += f"{name}\n" + (table(columns, rows) if rows else "no items so far\n") + "\n"
+        servers.append({"server": name, "classes": classes})
+    return CommandOutput(text.removesuffix("\n"), {"servers": servers}).with_failures(results.failures)
+
+
+def size_classes(slabs: Mapping[bytes, bytes], answer: StatsAnswer) -> Sequence[dict[str, Any]]:
+    """Figures of the size classes that have pages, by `stats slabs` and `stats items`."""
+    items = {each.number: each for each in answer.size_classes()}
+    found = []
+    for number in range(1, 64):
+        figures = {name: int(slabs.get(f"{number}:{name}".encode(), b"0")) for name in _OF_CLASS}
+        if not figures["total_pages"]:
+            continue
+        each = items.get(number)
+        found.append(
+            {
+                **{"class": number, "chunkBytes": figures["chunk_size"], "pages": figures["total_pages"]},
+                **{"chunks": figures["total_chunks"], "usedChunks": figures["used_chunks"]},
+                "items": _figure(each.items) if each is not None else 0,
+                "requestedBytes": _figure(each.mem_requested) if each is not None else 0,
+                "evicted": _figure(each.evicted) if each is not None else 0,
+                "evictedSeconds": _figure(each.evicted_time) if each is not None else 0,
+                "outOfMemory": _figure(each.outofmemory) if each is not None else 0,
+            }
+        )
+    return found
+
+
+_OF_CLASS: Final = ("chunk_size", "total_pages", "total_chunks", "used_chunks")

@@ -1,0 +1,175 @@
+"""`flush`: all items of a Memcached, or those of a prefix, server after server, so that a backend bears the misses."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import Final, NamedTuple
+
+from kubectl_memcached.big import dump
+from kubectl_memcached.cluster import UserCluster
+from kubectl_memcached.objects import ServerPod, ShownMemcached
+from kubectl_memcached.server import ServerConnection
+from kubectl_memcached.words import (
+    CommandOutput,
+    PluginError,
+    count_text,
+    printable_text,
+    progress,
+    seconds_text,
+    share_text,
+    size_text,
+    table,
+)
+
+_RATE_S: Final = 1.0
+"""For how long reads are counted to show what a flush costs."""
+
+
+class FlushOptions(NamedTuple):
+    """Options of the command line.
+
+    Attributes:
+        pause_s: after each server, in which clients fill it again.
+        prefix: of the keys that are deleted; None for all, by `flush_all`.
+        confirmed: nobody is asked.
+    """
+
+    pause_s: float
+    prefix: bytes | None
+    confirmed: bool
+
+
+class Load(NamedTuple):
+    """Items of a server, and its reads since its start."""
+
+    items: float
+    size: float
+    hits: float
+    misses: float
+
+    @staticmethod
+    async def of(connection: ServerConnection) -> Load:
+        """Ask a server."""
+        number = (await connection.stats()).number
+        return Load(number("curr_items"), number("bytes"), number("get_hits"), number("get_misses"))
+
+
+async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushOptions) -> CommandOutput:
+    """Flush one server after the other, and report what each missed afterwards.
+
+    Raises:
+        PluginError: nothing was flushed, or not all; the message names where it stopped.
+    """
+    if memcached.handover.is_under_way:
+        raise PluginError(
+            f"servers of {memcached.name} copy items from each other ({memcached.handover}), so that what is flushed at"
+            f" one would come back; wait: kubectl wait memcached/{memcached.name} --for=condition=HandingOver=False"
+        )
+    pods = await cluster.pods(memcached)
+    done: list[str] = []
+    async with AsyncExitStack() as stack:
+        # All of them before the first is flushed: one that cannot be spoken to is better known by then.
+        connections = [await stack.enter_async_context(cluster.server(pod, memcached)) for pod in pods]
+        servers = {pod.name: each for pod, each in zip(pods, connections, strict=True)}
+        await _confirm(memcached, servers, options)
+        reports = []
+        try:
+            for place, (pod, connection) in enumerate(zip(pods, connections, strict=True), 1):
+                before = await Load.of(connection)
+                deleted = await _emptied(cluster, memcached, pod, connection, options.prefix)
+                done.append(pod.name)
+                count = before.items if deleted is None else deleted
+                _say(f"{pod.name}: {count_text(count)} items flushed ({place} of {len(pods)})")
+                since = await _pause(pod, connection, options.pause_s)
+                reads = since.hits + since.misses
+                _say(
+                    f"{pod.name}: {count_text(since.misses)} misses, {share_text(since.misses, reads)} of its reads in"
+                    f" the {options.pause_s:g} s since; it has {count_text(since.items)} items now"
+                )
+                figures = {"misses": int(since.misses), "reads": int(reads), "itemsNow": int(since.items)}
+                reports.append({"server": pod.name, "flushed": int(count), **figures})
+        finally:
+            progress("")
+            if left := [pod.name for pod in pods if pod.name not in done]:
+                _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
+    return CommandOutput(f"all {len(pods)} servers are flushed\n", {"servers": reports})
+
+
+def _say(line: str) -> None:
+    """Report progress, also where it is no terminal: it takes minutes, and what was done counts."""
+    progress("")
+    print(line, file=sys.stderr, flush=True)
+
+
+async def _confirm(memcached: ShownMemcached, servers: Mapping[str, ServerConnection], options: FlushOptions) -> None:
+    before = await asyncio.gather(*map(Load.of, servers.values()))
+    await asyncio.sleep(_RATE_S)
+    after = await asyncio.gather(*map(Load.of, servers.values()))
+    rows = [
+        (name, count_text(now.items), size_text(now.size), count_text((now.hits - then.hits) / _RATE_S))
+        for name, then, now in zip(servers, before, after, strict=True)
+    ]
+    what = (
+        "all items" if options.prefix is None else f"the items whose keys begin with {printable_text(options.prefix)!r}"
+    )
+    sys.stderr.write(
+        f"{table(('SERVER', 'ITEMS', 'SIZE', 'HITS PER SECOND'), rows)}\n"
+        f"This deletes {what} of {memcached.name}, server after server, {options.pause_s:g} s apart"
+        f" ({seconds_text(options.pause_s * len(servers))} in all).\nThe hits of a flushed server are misses, which a"
+        " backend has to answer, until it is filled again.\n"
+    )
+    sys.stderr.flush()
+    if options.confirmed:
+        return
+    if not sys.stdin.isatty():
+        raise PluginError("nobody can be asked here, as standard input is no terminal; --yes flushes without")
+    sys.stderr.write(f"Type {memcached.name} to go on: ")
+    sys.stderr.flush()
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        if not typed.done():
+            typed.set_result(sys.stdin.readline())
+
+    loop.add_reader(sys.stdin, read)
+    try:
+        answer = await typed
+    finally:
+        loop.remove_reader(sys.stdin)
+    if answer.strip() != memcached.name:
+        raise PluginError("nothing was flushed")
+
+
+async def _emptied(
+    cluster: UserCluster, memcached: ShownMemcached, pod: ServerPod, connection: ServerConnection, prefix: bytes | None
+) -> int | None:
+    """Flush a server; how many items were deleted, None where they were not counted."""
+    if prefix is None:
+        await connection.flush()
+        return None
+    deleted = 0
+    async with cluster.server(pod, memcached) as reading, aclosing(dump(reading)) as blocks:
+        async for block in blocks:
+            keys: Sequence[bytes] = [item.key for item in block if item.key.startswith(prefix)]
+            deleted += await connection.deleted(keys)
+            progress(f"{pod.name}: {count_text(deleted)} items deleted so far")
+    return deleted
+
+
+async def _pause(pod: ServerPod, connection: ServerConnection, pause_s: float) -> Load:
+    """Wait; the reads of the server meanwhile, and its items at the end."""
+    begun = now = await Load.of(connection)
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + pause_s
+    while (left_s := ends - loop.time()) > 0:
+        progress(
+            f"{pod.name}: {count_text(now.misses - begun.misses)} misses so far, {count_text(now.items)} items again;"
+            f" {left_s:.0f} s left; Ctrl-C stops"
+        )
+        await asyncio.sleep(min(left_s, _RATE_S))
+        now = await Load.of(connection)
+    return Load(now.items, now.size, now.hits - begun.hits, now.misses - begun.misses)

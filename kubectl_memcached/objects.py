@@ -1,0 +1,179 @@
+"""Pure: Memcacheds and their pods as the API server has them, as far as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import CONTAINER, GROUP, KIND, PEERS_PORT, PLURAL, PORT, VERSION
+from memcached_operator.core.objects.labels import TRANSPORT_ANNOTATION
+from memcached_operator.servers.transport import Transport, transport_of
+from operator_runtime.client.resources import Resource
+
+MEMCACHEDS: Final = Resource(GROUP, VERSION, PLURAL, KIND)
+SECRETS: Final = Resource("", "v1", "secrets", "Secret")
+_WANTED: Final = {"Degraded": "False", "Discouraged": "False", "HandingOver": "False", "Progressing": "False"}
+
+
+class ShownMeta(msgspec.Struct, frozen=True):
+    """Name of an object, and what is written on it."""
+
+    name: str
+    namespace: str = ""
+    annotations: Mapping[str, str] | None = None
+    deletionTimestamp: str | None = None
+
+
+class NamedSecret(msgspec.Struct, frozen=True):
+    """Part of a specification that names a Secret."""
+
+    secretName: str
+
+
+class ShownSpec(msgspec.Struct, frozen=True):
+    """Specification of a Memcached."""
+
+    size: int = 1
+    tls: NamedSecret | None = None
+    auth: NamedSecret | None = None
+
+
+class ShownCondition(msgspec.Struct, frozen=True):
+    """Condition of a Memcached."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def is_notable(self) -> bool:
+        """Report whether it is not as it is while all is well and nothing is under way."""
+        return self.status != _WANTED.get(self.type, "True")
+
+
+class ShownMove(msgspec.Struct, frozen=True):
+    """Move of a server's items."""
+
+    server: str
+    step: str
+
+
+class ShownHandover(msgspec.Struct, frozen=True):
+    """Hand-over between servers."""
+
+    step: str = ""
+    move: ShownMove | None = None
+
+    def __str__(self) -> str:
+        return self.step if self.move is None else f"{self.step}; {self.move.server} moves: {self.move.step}"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Report whether servers copy items from each other."""
+        return self.step not in ("", "Complete") or self.move is not None
+
+
+class ShownStatus(msgspec.Struct, frozen=True):
+    """Status of a Memcached."""
+
+    replicas: int | None = None
+    readyReplicas: int | None = None
+    version: str | None = None
+    memory: str | None = None
+    serverList: tuple[str, ...] | None = None
+    handover: ShownHandover | None = None
+    conditions: tuple[ShownCondition, ...] | None = None
+
+
+class ShownMemcached(msgspec.Struct, frozen=True):
+    """Memcached."""
+
+    metadata: ShownMeta
+    spec: ShownSpec = ShownSpec()
+    status: ShownStatus = ShownStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def handover(self) -> ShownHandover:
+        """The hand-over of its servers, which has no step where there is none."""
+        return self.status.handover or ShownHandover()
+
+    @property
+    def notable(self) -> Sequence[ShownCondition]:
+        """The conditions that a person should read."""
+        return [each for each in self.status.conditions or () if each.is_notable]
+
+
+class _ContainerStatus(msgspec.Struct, frozen=True):
+    name: str
+    ready: bool = False
+    restartCount: int = 0
+
+
+class _PodStatus(msgspec.Struct, frozen=True):
+    phase: str = ""
+    podIP: str = ""
+    containerStatuses: tuple[_ContainerStatus, ...] | None = None
+
+
+class ServerPod(msgspec.Struct, frozen=True):
+    """Pod of a server."""
+
+    metadata: ShownMeta
+    status: _PodStatus = _PodStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def address(self) -> str:
+        """IP address, "" while it has none."""
+        return self.status.podIP
+
+    @property
+    def transport(self) -> Transport:
+        return transport_of((self.metadata.annotations or {}).get(TRANSPORT_ANNOTATION, ""))
+
+    @property
+    def port(self) -> int:
+        """The port on which its server takes all commands."""
+        return PEERS_PORT if self.transport.peers_port else PORT
+
+    @property
+    def why_not(self) -> str:
+        """Reason that it cannot be spoken to, "" where it can."""
+        if self.status.phase != "Running":
+            return f"its pod is {self.status.phase or 'Pending'}"
+        if not any(each.name == CONTAINER and each.ready for each in self.status.containerStatuses or ()):
+            return "its pod is not ready"
+        return ""
+
+
+class _Memcacheds(msgspec.Struct):
+    items: list[ShownMemcached]
+
+
+class _Pods(msgspec.Struct):
+    items: list[ServerPod]
+
+
+class _Secret(msgspec.Struct):
+    data: dict[str, bytes] | None = None
+
+
+decode_memcached = msgspec.json.Decoder(ShownMemcached).decode
+decode_memcacheds = msgspec.json.Decoder(_Memcacheds).decode
+decode_pods = msgspec.json.Decoder(_Pods).decode
+decode_secret = msgspec.json.Decoder(_Secret).decode
+"""Decoders of what the API server answers; they raise what `operator_runtime.client.errors.UNDECODABLE` names."""

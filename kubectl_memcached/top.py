@@ -1,0 +1,229 @@
+"""`top`: the keys that servers are asked for most, by `watch fetchers mutations` for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import quote, unquote_to_bytes
+
+from kubectl_memcached.cluster import Results, UserCluster
+from kubectl_memcached.objects import ServerPod, ShownMemcached
+from kubectl_memcached.server import ServerConnection
+from kubectl_memcached.sketch import CAPACITY, SpaceSaving, Tally
+from kubectl_memcached.words import (
+    CommandOutput,
+    count_text,
+    key_text,
+    printable_text,
+    progress,
+    share_text,
+    size_text,
+    table,
+)
+
+BY: Final = ("key", "prefix", "client")
+_LINE: Final = re.compile(
+    rb"type=(item_get|item_store) key=(\S+) status=(\S+) (?:cmd=\S+ ttl=\S+ )?clsid=\S+ cfd=(\d+) size=(\d+)"
+)
+_LINE_MAX: Final = 4_096
+_PROGRESS_S: Final = 0.5
+
+
+class TopOptions(NamedTuple):
+    """Options of the command line.
+
+    Attributes:
+        for_s: for how long servers are watched.
+        separator: ends a prefix.
+    """
+
+    for_s: float
+    by: str
+    shown: int
+    separator: bytes
+    hashed: bool
+
+
+class WatchedServer(NamedTuple):
+    """Result of the watch of a server.
+
+    Attributes:
+        lines: how many were read.
+        skipped: how many the server left out, as they were not read fast enough.
+        peers: the addresses of clients by the numbers of their connections.
+    """
+
+    lines: int
+    skipped: int
+    peers: Mapping[bytes, str]
+
+
+Group: TypeAlias = tuple[str, bytes]
+"""Server, "" for all of them, and key or prefix, quoted as in a URL, client, or number of a connection."""
+
+
+def read_lines(block: bytes, add: Callable[[bytes, bytes, int, bool, bool], None]) -> tuple[int, bytes]:
+    """Read the whole lines of a block.
+
+    Args:
+        add: takes key (as the server quotes it), number of the connection, bytes of the value, whether it is a read,
+            and whether something was found.
+
+    Returns:
+        How many there were, and the beginning of the next one.
+    """
+    end = block.rfind(b"\n") + 1
+    lines = 0
+    for found in _LINE.finditer(block, 0, end):
+        kind, key, status, connection, size = found.groups()
+        add(key, connection, int(size), kind == b"item_get", status == b"found")
+        lines += 1
+    rest = block[end:]
+    return lines, rest if len(rest) <= _LINE_MAX else b""
+
+
+def prefix_of(key: bytes, separator: bytes) -> bytes:
+    """The beginning of a key up to the first separator, with it; b"" where there is none."""
+    head, found, _ = key.partition(separator)
+    return head + found if found else b""
+
+
+async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptions) -> CommandOutput:
+    """Watch all servers, and show what they were asked for."""
+    # Reads, hits, stores, bytes of values.
+    sketch: SpaceSaving[Group] = SpaceSaving(places=4)
+    watching = asyncio.create_task(cluster.each(memcached, partial(_watched, cluster, memcached, sketch, options)))
+    try:
+        while not watching.done():
+            progress(f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops")
+            await asyncio.wait([watching], timeout=_PROGRESS_S)
+    finally:
+        watching.cancel()
+        progress("")
+    results = watching.result()
+    tallies = sketch.heaviest(CAPACITY)
+    if options.by == "client":
+        names = await cluster.names_by_address(memcached.namespace)
+        peers = {server: each.peers for server, each in results.found.items()}
+        tallies = _by_client(tallies, peers, names)
+    return _shown(tallies[: options.shown], sketch.total, results, options)
+
+
+async def _watched(
+    cluster: UserCluster,
+    memcached: ShownMemcached,
+    sketch: SpaceSaving[Group],
+    options: TopOptions,
+    pod: ServerPod,
+    control: ServerConnection,
+) -> WatchedServer:
+    """Watch one server, by a connection of its own: one that watches answers nothing else."""
+    of_clients = options.by == "client"
+    peers = await control.peers() if of_clients else {}
+    skipped = -await _skipped(control)
+    separator = quote(options.separator, safe="").encode()
+
+    def add(key: bytes, number: bytes, size: int, is_read: bool, is_found: bool) -> None:
+        if of_clients:
+            group = (pod.name, number)
+        elif options.by == "prefix":
+            group = ("", prefix_of(key, separator))
+        else:
+            group = (pod.name, key)
+        sketch.add(group, 1, (1, int(is_found), 0, size) if is_read else (0, 0, 1, size))
+
+    lines = 0
+    async with cluster.server(pod, memcached) as watcher:
+        watcher.send(b"watch fetchers mutations\r\n")
+        begun = b""
+        while b"\n" not in begun:
+            begun += await watcher.block()
+        answer, _, begun = begun.partition(b"\n")
+        if answer != b"OK\r":
+            raise watcher.refusal(answer)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + options.for_s
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(ends):
+                while loop.time() < ends:
+                    more, begun = read_lines(begun + await watcher.block(None), add)
+                    lines += more
+    if of_clients:
+        peers |= await control.peers()
+    return WatchedServer(lines, skipped + await _skipped(control), peers)
+
+
+async def _skipped(control: ServerConnection) -> int:
+    """Number of lines that a server has left out since its start, of all watchers."""
+    stats = await control.stats_lines()
+    return sum(int(stats.get(name, b"0")) for name in (b"log_watcher_skipped", b"log_worker_dropped"))
+
+
+def _by_client(
+    tallies: Iterable[Tally[Group]], peers: Mapping[str, Mapping[bytes, str]], names: Mapping[str, str]
+) -> list[Tally[Group]]:
+    """Sums of the connections of each client, by the name of its pod where that is known."""
+    sums: dict[bytes, Tally[Group]] = {}
+    for each in tallies:
+        server, number = each.key
+        address = peers.get(server, {}).get(number, "")
+        client = (names.get(address, address) or "connections that ended meanwhile").encode()
+        sums[client] = Tally(("", client), *_added(each, sums.get(client)))
+    return sorted(sums.values(), key=lambda each: -each.weight)
+
+
+def _added(one: Tally[Group], other: Tally[Group] | None) -> tuple[int, int, tuple[int, ...]]:
+    if other is None:
+        return one.weight, one.error, one.seen
+    seen = tuple(map(sum, zip(one.seen, other.seen, strict=True)))
+    return one.weight + other.weight, one.error + other.error, seen
+
+
+def _shown(
+    tallies: Iterable[Tally[Group]],
+    total: int,
+    results: Results[WatchedServer],
+    options: TopOptions,
+) -> CommandOutput:
+    if not results.found:
+        return CommandOutput("", {}).with_failures(results.failures)
+    by_key = options.by == "key"
+    columns = ("REQUESTS", "SHARE", "PER SECOND", "READS FOUND", "STORES", "BYTES OF VALUES")
+    headings = ("KEY", "SERVER", *columns) if by_key else (options.by.upper(), *columns)
+    rows, entries = [], []
+    for (server, name), weight, error, (reads, hits, stores, size) in tallies:
+        # All keys of a long tail are estimated to be as frequent as the rarest that is kept.
+        if error > weight / 2:
+            continue
+        if options.by == "client":
+            text = printable_text(name)
+        else:
+            text = key_text(unquote_to_bytes(name), hashed=options.hashed) if name else "(none)"
+        approximate = f" (-{count_text(error)})" if error else ""
+        rows.append(
+            (
+                *((text, server) if by_key else (text,)),
+                *(f"{count_text(weight)}{approximate}", share_text(weight, total), count_text(weight / options.for_s)),
+                *(share_text(hits, reads), count_text(stores), size_text(size)),
+            )
+        )
+        counts = {"requests": weight, "error": error, "reads": reads, "hits": hits, "stores": stores, "bytes": size}
+        entries.append({options.by: text, **({"server": server} if by_key else {}), **counts})
+    text = table(headings, rows) if rows else "none stands out\n"
+    for server, watched in results.found.items():
+        text += (
+            f"\n{server}: {count_text(watched.lines)} requests seen in {options.for_s:g} s,"
+            f" {count_text(watched.skipped)} skipped by the server"
+        )
+    document = {
+        **{"seconds": options.for_s, "requests": total, "by": options.by, "top": entries},
+        "servers": [
+            {"server": server, "requests": each.lines, "skipped": each.skipped}
+            for server, each in results.found.items()
+        ],
+    }
+    return CommandOutput(f"{text}\n", document).with_failures(results.failures)
