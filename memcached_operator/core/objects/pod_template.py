@@ -128,7 +128,8 @@ def _made(
     if pod.keeps_items:
         restart_hash = _digest(_pod_spec(_pod("", spec, user_id), spec))
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
-    if transport_text := str(transport(spec.tls, spec.auth, peers_port=spec.handover is not None)):
+    required = transport(spec.tls, spec.auth, peers_port=spec.handover is not None, tell_port=spec.moves)
+    if transport_text := str(required):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     whole = keyed(as_json(PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
     for sidecar in pod.like_server:
@@ -185,6 +186,7 @@ def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
         automountServiceAccountToken=False,
         securityContext=pod.security,
         shareProcessNamespace=True if pod.like_server else None,
+        terminationGracePeriodSeconds=pod.grace_s,
         initContainers=pod.sidecars or None,
         containers=(server,),
         volumes=volumes or None,

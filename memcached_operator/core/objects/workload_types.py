@@ -56,6 +56,7 @@ class Sleep(Fields, frozen=True, omit_defaults=True):  # `sleep` of a hook
 
 class Hook(Fields, frozen=True, omit_defaults=True):  # `lifecycle.preStop` of a container
     sleep: Sleep | None = None
+    exec: ExecAction | None = None
 
 
 class Lifecycle(Fields, frozen=True, omit_defaults=True):  # `lifecycle` of a container
@@ -151,6 +152,7 @@ class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod templ
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None
     shareProcessNamespace: bool | None = None
+    terminationGracePeriodSeconds: int | None = None
     initContainers: tuple[Container, ...] | None = None
     containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
