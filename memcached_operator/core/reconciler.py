@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,7 +24,6 @@ from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import Outcome, finalizer_outcome, soonest
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
@@ -38,6 +37,7 @@ from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
 from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
+from memcached_operator.features.handover.handover_input import HandoverInput
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
     PEERS,
@@ -113,6 +113,7 @@ class MemcachedReconciler:
         memcached = self._caches.memcacheds.get(key)  # observe
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
+            await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
         if memcached is None:
             self.debounce.forget(key)
             return Result()
@@ -126,8 +127,8 @@ class MemcachedReconciler:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
-        handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
+            return await self._report_unreadable(memcached, last, owned, seen, now, error)
+        handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
@@ -161,15 +162,16 @@ class MemcachedReconciler:
         spec: Spec,
         last: Status,
         owned: Mapping[Workload, WorkloadRecord],
-        pods: Sequence[PodRecord],
+        seen: ObservedPods,
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
         progress, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
-        if spec.handover is not None or last.handover is not None or is_known:
+        if spec.handover is not None or last.handover is not None or is_known or _waits(seen):
             next_uid, desired = self._remembered.of(memcached.key).next_uid, desired_list(spec, last)
-            progress = await self._handovers.advance(memcached, desired, last, pods, now, spec, next_uid)
-        plan = plan_servers(memcached.key, spec, last, owned, pods, now, progress.policy)
+            found = HandoverInput(memcached, desired, last, seen.active, seen.inactive, now, spec, next_uid)
+            progress = await self._handovers.advance(found)
+        plan = plan_servers(memcached.key, spec, last, owned, seen.active, now, progress.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
             progress = progress._replace(outcome=progress.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
@@ -180,7 +182,7 @@ class MemcachedReconciler:
         memcached: MemcachedRecord,
         last: Status,
         owned: Mapping[Workload, WorkloadRecord],
-        pods: Sequence[PodRecord],
+        seen: ObservedPods,
         now: datetime,
         error: InvalidSpec,
     ) -> Result:
@@ -190,12 +192,14 @@ class MemcachedReconciler:
         """
         before = last.handover
         handover = Progress(state=before)
-        if before is not None and (before.step, before.move) != (HandoverStep.COMPLETE, None):
+        is_complete = before is None or (before.step, before.move) == (HandoverStep.COMPLETE, None)
+        if not is_complete or _waits(seen):
             unchanged = unchanged_list(memcached.spec, last)
-            handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
+            found = HandoverInput(memcached, unchanged, last, seen.active, seen.inactive, now)
+            handover = await self._handovers.advance(found)
         problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
-        found = unplanned(memcached, last, owned, pods, joined(problems), progress=handover)
-        _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
+        report = unplanned(memcached, last, owned, seen.active, joined(problems), progress=handover)
+        _, result = await self._status.report(memcached, last, report, next_s=handover.outcome.requeue_s)
         handover.outcome.raise_failure()
         return result
 
@@ -219,6 +223,11 @@ class MemcachedReconciler:
         yield from self._objects.families()
         yield from self._handovers.moves.families()
         yield contested_family(len(self._owners.contention))
+
+
+def _waits(seen: ObservedPods) -> bool:
+    """Report whether a pod that is ending may wait until its items have moved."""
+    return any(pod.transport.tell_port for pod in seen.inactive)
 
 
 def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:

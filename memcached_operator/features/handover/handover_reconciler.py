@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Status
-from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
@@ -36,12 +34,15 @@ from memcached_operator.features.handover.actions import (
 )
 from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
 from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.ending_server import say
+from memcached_operator.features.handover.handover_input import HandoverInput
 from memcached_operator.features.handover.handover_memory import HandoverMemory
+from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
-    MakeHolder,
     MoveCalls,
     MoveReconciler,
+    Say,
     Transfer,
     without_move,
 )
@@ -98,12 +99,14 @@ class PeersPort(NamedTuple):
         purge: deletes what was not used since a time, in seconds since 1970.
         empty: deletes all items.
         transfer: has the second one copy what it lacks of the first one's items.
+        say: tells one whose pod is ending its peers, or that it may end.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
     empty: EmptyServer
     transfer: Transfer = transfer_all
+    say: Say = say
 
 
 PEERS: Final = PeersPort(state_of, purge, empty)
@@ -170,47 +173,40 @@ class HandoverReconciler:
         self._enqueue = enqueue
         self._port = port
         self._clock = clock
-        calls = MoveCalls(port.state_of, port.purge, port.transfer, self._set_peers_of, holder)
-        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, clock)
+        calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
+        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, holder, clock)
 
-    async def advance(
-        self,
-        memcached: MemcachedRecord,
-        desired: DesiredList,
-        last: Status,
-        pods: Sequence[PodRecord],
-        now: datetime,
-        spec: Spec | None = None,
-        next_uid: str | None = "",
-    ) -> Progress:
+    async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
 
-        Args:
-            last: the status as it was last written.
-            pods: the active ones.
-            now: the time, with its zone.
-            spec: the specification, None while it cannot be read.
-            next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+        Pods that are ending, and whose items do not move, wait no longer.
         """
-        move = NO_MOVE
-        is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
-        if (before := last.handover) is not None:
-            is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(memcached)
+        move, before = NO_MOVE, found.last.handover
+        is_wanted = found.spec is not None and found.spec.moves
+        if before is not None:
+            is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(found.memcached)
             is_wanted = is_wanted or before.move is not None or is_left
         if is_wanted:
-            move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
-            if move.status is not None:
-                state = last.handover and msgspec.structs.replace(last.handover, move=move.status)
-                policy = ListPolicy(is_frozen=True, keeps_all=True)
-                return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), move.outcome, (False, move.moving))
-            last = without_move(last)
+            move = await self.moves.advance(found)
+        others = [each for each in found.ending if each.uid not in move.waiting]
+        outcome = move.outcome + await self.moves.dismiss(others, found.now)
+        if move.status is not None:
+            state = before and msgspec.structs.replace(before, move=move.status)
+            policy = ListPolicy(is_frozen=True, keeps_all=True)
+            return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), outcome, (False, move.moving))
+        progress = await self._handed_over(found._replace(last=without_move(found.last)))
+        of_rollout = (progress.of_rollout[0], move.moving)
+        return progress._replace(outcome=progress.outcome + outcome, of_rollout=of_rollout)
+
+    async def _handed_over(self, found: HandoverInput) -> Progress:
+        memcached, desired, last, now = found.memcached, found.desired, found.last, found.now
         if desired.for_s is None and last.handover is None:
             if (former := self.known.find(memcached.key)) is not None:
                 former.end()
                 self.known.drop(memcached.key)
             return NO_HANDOVER
         known = self.known.of(memcached.key)
-        named = [each for each in pods if each.ordinal != NO_ORDINAL]
+        named = [each for each in found.pods if each.ordinal != NO_ORDINAL]
         if known.size != desired.size or known.waits_since is None:
             known.size, known.waits_since = desired.size, now
         known.waits_since = min(known.waits_since, now)
@@ -243,8 +239,7 @@ class HandoverReconciler:
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
         condition, holds_rollout = handing_over(action, state, situation), is_rollout_held(situation, action)
-        outcome = outcome + move.outcome if move.moving is not None else outcome
-        return Progress(policy, state, condition, advised, outcome, (holds_rollout, move.moving))
+        return Progress(policy, state, condition, advised, outcome, (holds_rollout, None))
 
     async def _servers(
         self, known: HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool

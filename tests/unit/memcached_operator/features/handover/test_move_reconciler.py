@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,9 +40,10 @@ class MovingServers(Servers):
 
     def __init__(self) -> None:
         super().__init__()
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
         self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
+        self.said: list[tuple[str, str]] = []
         self.lacking: list[int] = []
         self.holder_ready, self.holder_stays, self.has_room = True, False, True
         self.moves: list[tuple[str, str]] = []
@@ -50,10 +52,19 @@ class MovingServers(Servers):
     async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
         return await super().state_of(address, timeout_s)
 
-    async def transfer(self, source: str, target: str) -> Transferred | Failure:
+    async def say(self, address: str, text: str, timeout_s: float) -> bool | Failure:
+        self.said.append((address, text))
+        return SILENT if address in self.silent else True
+
+    async def transfer(
+        self, source: str, target: str, used_since_s: float | None, carried: Callable[[int], None]
+    ) -> Transferred | Failure:
         self.transfers.append((source, target))
         if {source, target} & self.silent:
             return SILENT
+        if used_since_s is not None:
+            return Transferred(100, 90, is_part=True)
+        carried(1000)
         return Transferred(1000, self.lacking.pop(0) if self.lacking else 0)
 
     def change(self, size: int, **spec: Any) -> None:
@@ -154,7 +165,7 @@ class MovingServers(Servers):
     def lead_anew(self) -> None:
         """Let another operator lead, which knows what the cluster shows."""
         before = self.world
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
         self.world = World(api=before.api, peers_port=port)
         self.world.clock.advance(before.clock.now)
 
