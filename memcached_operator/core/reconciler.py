@@ -113,12 +113,12 @@ class MemcachedReconciler:
         memcached = self._caches.memcacheds.get(key)  # observe
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
-            await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
-        if memcached is None:
-            self.debounce.forget(key)
-            return Result()
-        if memcached.deleting:  # finalize
-            return await self._deletion.finalize(memcached)
+            dismissed = await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
+            if memcached is None:
+                self.debounce.forget(key)
+                return Result(requeue_after_s=dismissed.requeue_s)
+            result = await self._deletion.finalize(memcached)  # finalize
+            return Result(soonest(result.requeue_after_s, dismissed.requeue_s), result.priority, result.requeue)
         memcached, finalizer = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
         owned, known = self._caches.workloads_of(memcached), self._remembered.of(key)

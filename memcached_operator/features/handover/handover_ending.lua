@@ -39,7 +39,7 @@ local function tell(r)
     local text = r:key()
     if text == "done" then
         write("done", "")
-    elseif generation_of(text) > 0 then
+    elseif generation_of(text) > generation_of(contents("told") or "") then
         write("told", (text:gsub(",", "\n"):gsub("/", " ")))
     end
     return "HD\r\n"

@@ -64,8 +64,8 @@ logger = logging.getLogger(__name__)
 _ANSWER_WITHIN_S: Final = 1.0
 _AGAIN_S: Final = 0.3
 """After so long servers are queried again."""
-_DISMISS_AGAIN_S: Final = 5.0
-"""After so long a pod that did not hear that it may end is told again."""
+_DISMISS_AGAIN_S: Final = 1.0
+"""After so long a pod that did not hear that it may end is told again, as before its hook began."""
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
 

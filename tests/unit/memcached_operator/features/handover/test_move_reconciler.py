@@ -726,7 +726,10 @@ async def test_a_pod_that_did_not_hear_that_it_may_end_is_told_again() -> None:
     servers.world.show()
     await servers.reconcile(0.3)
     assert servers.requeue_s is not None
-    assert servers.requeue_s <= 5.0
+    assert servers.requeue_s <= 1.0
+    del servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    servers.world.show()
+    assert (await servers.world.reconcile(after_s=0.3)).requeue_after_s == 1.0
 
 
 async def test_progress_is_told_in_steps_of_ten() -> None:
