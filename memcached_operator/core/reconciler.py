@@ -221,7 +221,8 @@ class MemcachedReconciler:
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()
-        yield from self._handovers.moves.families()
+        yield from self._handovers.results.families()
+        yield from self._handovers.moves.results.families()
         yield contested_family(len(self._owners.contention))
 
 

@@ -47,7 +47,7 @@ from memcached_operator.features.handover.move.move_reconciler import (
     without_move,
 )
 from memcached_operator.features.handover.peer_changes import dropped_addresses
-from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.peers import Peers, peers_of, was_applied
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
     NO_HANDOVER_UNDER_WAY,
@@ -56,6 +56,7 @@ from memcached_operator.features.handover.progress_messages import (
     handing_over,
 )
 from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.features.handover.situation import HandoverServer, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import former_clients_s
@@ -142,6 +143,7 @@ class HandoverReconciler:
     Attributes:
         known: what is known of each Memcached.
         moves: those of single servers.
+        results: of hand-overs.
     """
 
     def __init__(
@@ -173,6 +175,11 @@ class HandoverReconciler:
         self._enqueue = enqueue
         self._port = port
         self._clock = clock
+        self.results = ResultCounts(
+            "memcached_operator_handovers_total",
+            "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
+            *("handed_over", "given_up"),
+        )
         calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
         self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, holder, clock)
 
@@ -181,22 +188,20 @@ class HandoverReconciler:
 
         Pods that are ending, and whose items do not move, wait no longer.
         """
-        move, before = NO_MOVE, found.last.handover
+        before = found.last.handover
         is_wanted = found.spec is not None and found.spec.moves
         if before is not None:
             is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(found.memcached)
             is_wanted = is_wanted or before.move is not None or is_left
-        if is_wanted:
-            move = await self.moves.advance(found)
+        move = await self.moves.advance(found) if is_wanted else NO_MOVE
         others = [each for each in found.ending if each.uid not in move.waiting]
         outcome = move.outcome + await self.moves.dismiss(others, found.now)
         if move.status is not None:
             state = before and msgspec.structs.replace(before, move=move.status)
             policy = ListPolicy(is_frozen=True, keeps_all=True)
             return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), outcome, (False, move.moving))
-        progress = await self._handed_over(found._replace(last=without_move(found.last)))
-        of_rollout = (progress.of_rollout[0], move.moving)
-        return progress._replace(outcome=progress.outcome + outcome, of_rollout=of_rollout)
+        done = await self._handed_over(found._replace(last=without_move(found.last)))
+        return done._replace(outcome=done.outcome + outcome, of_rollout=(done.of_rollout[0], move.moving))
 
     async def _handed_over(self, found: HandoverInput) -> Progress:
         memcached, desired, last, now = found.memcached, found.desired, found.last, found.now
@@ -342,7 +347,7 @@ class HandoverReconciler:
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
-            if not _was_applied(patched, annotations):
+            if not was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
@@ -378,6 +383,10 @@ class HandoverReconciler:
     def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:
         """Record an event of each step once it stands in the status."""
         step = last.step if last is not None else None
+        if step is HandoverStep.PUBLISHED and known.reported not in (None, step):
+            self.results.add("handed_over")
+        elif known.given_up is not None and last == known.given_up.to and known.reported is not step:
+            self.results.add("given_up")
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
             self._record_event(memcached, "Normal", "Handover", "HandOver", note)
@@ -388,10 +397,3 @@ def _is_changing(desired: DesiredList, last: HandoverStatus | None) -> bool:
     """Report whether servers are queried with each reconcile."""
     is_idle = last is None or last.step is HandoverStep.COMPLETE
     return not is_idle or desired.listed != frozenset(range(desired.size))
-
-
-def _was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
-    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
-    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
-    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
-    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)

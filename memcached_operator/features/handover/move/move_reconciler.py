@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace as with_fields
-from prometheus_client import Metric
-from prometheus_client.metrics_core import CounterMetricFamily
 
 from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
 from memcached_operator.api.status_times import parsed_time, status_time
@@ -53,6 +50,7 @@ from memcached_operator.features.handover.move.situation import (
 )
 from memcached_operator.features.handover.peers import Peers, peers_of
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
+from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, former_list_end_of
 from memcached_operator.features.handover.transfer import Transferred
@@ -108,7 +106,11 @@ NO_MOVE: Final = MoveProgress()
 
 
 class MoveReconciler:
-    """Takes the next step of one Memcached's move at a time; see `advance`."""
+    """Takes the next step of one Memcached's move at a time; see `advance`.
+
+    Attributes:
+        results: of moves.
+    """
 
     def __init__(
         self,
@@ -134,17 +136,11 @@ class MoveReconciler:
         self._calls = calls
         self._holders = Holders(client, caches, make_holder, clock)
         self._clock = clock
-        self._counts = Counter[str]()
-
-    def families(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(
+        self.results = ResultCounts(
             "memcached_operator_moves_total",
             "Servers that were to be replaced with their items, by whether these moved.",
-            labels=("result",),
+            *("moved", "not_moved"),
         )
-        for result in ("moved", "not_moved"):
-            family.add_metric((result,), self._counts[result])
-        yield family
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
@@ -293,7 +289,7 @@ class MoveReconciler:
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (found.now - since).total_seconds() if since is not None else None
-                    self._counts["moved"] += 1
+                    self.results.add("moved")
                     self._report(memcached, "Normal", "Moved", moved(decision.name, known.copied, seconds))
                 elif why is not None:
                     self._report_not_moved(memcached, decision.name, why)
@@ -312,9 +308,10 @@ class MoveReconciler:
         self._begin(key, known, step, transfer)
 
     def _report_not_moved(self, memcached: MemcachedRecord, server: str, why: NotMoved) -> None:
-        is_due = why is not NotMoved.UNNEEDED
-        self._counts["not_moved"] += is_due
-        self._report(memcached, "Warning" if is_due else "Normal", "NotMoved", not_moved(server, why))
+        if why is not NotMoved.UNNEEDED:
+            self.results.add("not_moved")
+        type_: Literal["Normal", "Warning"] = "Normal" if why is NotMoved.UNNEEDED else "Warning"
+        self._report(memcached, type_, "NotMoved", not_moved(server, why))
 
     def _report(self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, note: str) -> None:
         logger.info("%s", note, extra={"fields": {"action": "move"}})

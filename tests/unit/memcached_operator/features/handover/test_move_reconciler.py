@@ -165,7 +165,7 @@ class MovingServers(Servers):
     def held_address(self) -> str:
         return str(self.world.api.objects["Pod", NAMESPACE, HELD]["status"]["podIP"])
 
-    def counted(self) -> dict[str, float]:
+    def moves_counted(self) -> dict[str, float]:
         families = [*self.world.reconciler.families()]
         (family,) = [each for each in families if each.name == "memcached_operator_moves"]
         return {each.labels["result"]: each.value for each in family.samples}
@@ -228,7 +228,7 @@ async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items()
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
     assert all(each is not None and not each.addresses for each in servers.peers().values())
     assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
-    assert servers.counted() == {"moved": 3, "not_moved": 0}
+    assert servers.moves_counted() == {"moved": 3, "not_moved": 0}
     assert "with 1,000 items in " in next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
 
 
@@ -476,7 +476,7 @@ async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
     await servers.done(600)
     assert servers.holder is None
     assert reasons(servers.world).count("NotMoved") == 2
-    assert servers.counted() == {"moved": 0, "not_moved": 2}
+    assert servers.moves_counted() == {"moved": 0, "not_moved": 2}
 
 
 async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause() -> None:
@@ -597,7 +597,7 @@ async def test_a_server_that_others_delete_keeps_its_items_by_the_same_steps() -
     await servers.replaced(servers.end(1))
     assert servers.moves == [(f"{NAME}-1", step) for step in STEPS]
     assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"]
-    assert servers.counted() == {"moved": 1, "not_moved": 0}
+    assert servers.moves_counted() == {"moved": 1, "not_moved": 0}
     assert (servers.holder, servers.budget) == (None, 1)
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
     texts = [text for at, text in servers.said if at == address]
