@@ -20,6 +20,7 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("system")]
 # Of a hook that hears of no operator.
 UNHEARD_S = 20.0
+DRAINED_S = 40
 
 
 def _evict(kubectl: Kubectl, pod: str, **options: Any) -> None:
@@ -36,6 +37,16 @@ def _evict(kubectl: Kubectl, pod: str, **options: Any) -> None:
 
 def _delete(kubectl: Kubectl, pod: str) -> None:
     kubectl("delete", "pod", pod, "--wait=false")
+
+
+def _drain_for_a_while(kubectl: Kubectl, pod: str) -> None:
+    """Drain the only node of one pod: no holder finds a node."""
+    (node,) = (each["metadata"]["name"] for each in kubectl.get("nodes")["items"])
+    selected = f"--pod-selector=statefulset.kubernetes.io/pod-name={pod}"
+    try:
+        kubectl("drain", node, selected, f"--grace-period={DRAINED_S}", "--timeout=120s")
+    finally:
+        kubectl("uncordon", node)
 
 
 def _uid(scene: Scene, pod: str) -> str:
@@ -78,17 +89,18 @@ def test_a_server_that_is_evicted_or_deleted_keeps_its_items(kubectl: Kubectl) -
 
 def test_a_server_that_has_no_time_ends_empty_and_others_without_a_wait(kubectl: Kubectl) -> None:
     with begun(kubectl) as scene:
-        took_s = _replaced(scene, f"{NAME}-1", lambda: _evict(kubectl, f"{NAME}-1", gracePeriodSeconds=12))
-        assert took_s < 10.0
-        (note,) = scene.events("NotMoved")
-        assert note == f"The items of {NAME}-1 do not move, as its pod had too little time left to end"
+        _replaced(scene, f"{NAME}-1", lambda: _evict(kubectl, f"{NAME}-1", gracePeriodSeconds=12))
+        _replaced(scene, f"{NAME}-2", lambda: _drain_for_a_while(kubectl, f"{NAME}-2"))
+        assert scene.events("NotMoved") == [
+            f"The items of {NAME}-1 do not move, as its pod had too little time left to end",
+            f"The items of {NAME}-2 do not move, as its holder did not get ready in time",
+        ]
         scene.clients.read_all()
         assert sum(each.stale for each in scene.clients.seen().values()) == 0
-    began_s = time.monotonic()
     kubectl("delete", f"mcd/{NAME}")
     pods = f"memcached_cr={NAME}"
-    until("the servers are gone", lambda: not kubectl.get("pods", "-l", pods)["items"], deadline_s=DEADLINE_S)
-    assert time.monotonic() - began_s < UNHEARD_S / 2
+    at_once_s = UNHEARD_S * 3 / 4
+    until("the servers are gone", lambda: not kubectl.get("pods", "-l", pods)["items"], deadline_s=at_once_s)
 
 
 @pytest.mark.slow
@@ -116,7 +128,7 @@ def test_a_pod_that_hears_of_no_operator_ends(system: Kubectl, kubectl: Kubectl)
             former, began_s = _uid(scene, f"{NAME}-1"), time.monotonic()
             _evict(kubectl, f"{NAME}-1")
             until("the pod is gone", lambda: former not in scene.uids(), deadline_s=DEADLINE_S)
-            assert UNHEARD_S <= time.monotonic() - began_s < UNHEARD_S + 15.0
+            assert time.monotonic() - began_s >= UNHEARD_S
         finally:
             system("scale", "deployment/memcached-operator", f"--replicas={replicas}")
         scene.settled()

@@ -21,6 +21,7 @@ HOOK = Path(handover_proxy.__file__).with_name("before_end.sh")
 SHELLS = [each for each in ("sh", "dash", "busybox", "bash") if shutil.which(each)]
 PEERS = "7\n10.0.0.7 11210 joining\nfd00::3 11210\nclosed"
 ENDS_WITHIN_S = 3.0
+UNHEARD_S = 19.0
 
 
 @asynccontextmanager
@@ -96,5 +97,5 @@ async def test_a_pod_that_hears_of_no_operator_waits_20_s(folder: Path) -> None:
         await _begun(server)
         began_s = asyncio.get_running_loop().time()
         assert await server.say("") is True
-        await asyncio.wait_for(hook.wait(), 30.0)
-        assert 19.0 < asyncio.get_running_loop().time() - began_s < 30.0
+        await asyncio.wait_for(hook.wait(), UNHEARD_S * 3)
+        assert asyncio.get_running_loop().time() - began_s >= UNHEARD_S

@@ -308,7 +308,7 @@ def test_a_pod_that_waits_gives_a_holder_a_quarter_of_its_time(grace_s: float, l
     assert decide_move(seen(old(), ALONE, "")).limit_s == HOLDER_WITHIN_S
 
 
-GIVEN_UP = {"given_up": frozenset(("old",))}
+GIVEN_UP: dict[str, Any] = {"given_up": frozenset(("old",))}
 
 
 @pytest.mark.parametrize(
