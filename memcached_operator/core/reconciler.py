@@ -36,8 +36,7 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
-from memcached_operator.features.handover.handover_input import HandoverInput
+from memcached_operator.features.handover.desired_list import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
     PEERS,

@@ -33,9 +33,8 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
 from memcached_operator.features.handover.ending_server import say
-from memcached_operator.features.handover.handover_input import HandoverInput
 from memcached_operator.features.handover.handover_memory import HandoverMemory
 from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (

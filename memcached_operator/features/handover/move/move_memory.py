@@ -23,7 +23,7 @@ class MoveMemory:
         purged, given_up, unconfirmed: uids of pods; see `MoveSituation`.
         purges: uid of the pod that deletes what former owners have kept.
         confirmed_s: by the clock, since when each pod (by its uid) is known to have confirmed a generation.
-        answered_s: when each pod answered last.
+        silent_since_s: by the clock, since when a pod does not answer.
         copied: what passes have found, by the step.
         tasks: of what is under way: a purge, a pass.
         carried: how many items the pass that is under way has gone over.
@@ -38,7 +38,7 @@ class MoveMemory:
     given_up: dict[str, NotMoved] = field(default_factory=dict)
     unconfirmed: set[str] = field(default_factory=set)
     confirmed_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    answered_s: dict[str, float] = field(default_factory=dict)
+    silent_since_s: dict[str, float] = field(default_factory=dict)
     copied: dict[MoveStep, Copied] = field(default_factory=dict)
     tasks: dict[MoveStep, MoveTask] = field(default_factory=dict)
     carried: int = 0
@@ -77,7 +77,7 @@ class MoveMemory:
         """Leave off what is under way, and forget it."""
         for task in self.tasks.values():
             task.cancel()
-        for each in (self.tasks, self.copied, self.confirmed_s, self.answered_s):
+        for each in (self.tasks, self.copied, self.confirmed_s, self.silent_since_s):
             each.clear()
         self.refusal = None
         for uids in (self.purged, self.unconfirmed, self.reported):

@@ -23,9 +23,8 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
 from memcached_operator.features.handover.ending_server import DONE
-from memcached_operator.features.handover.handover_input import HandoverInput
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
@@ -203,7 +202,7 @@ class MoveReconciler:
         staying = [each for each in servers if spec is None or each.ordinal < spec.size]
         uids = {next_uid} if holder is None else {each.uid for each in servers if each.name == holder.name}
         if workload is not None and not workload.deleting:
-            waiting = [each for each in found.ending if _may_wait(each, spec, holder)]
+            waiting = [each for each in found.ending if _may_wait(each, spec, holder, found.now)]
             servers += waiting
             uids |= {each.uid for each in waiting}
         seen = await asyncio.gather(
@@ -237,15 +236,14 @@ class MoveReconciler:
             # What its annotation has, it may not have been told yet; and it waits as long as it hears of the operator.
             await self._calls.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
         answer = await self._calls.state_of(pod.address, _ANSWER_WITHIN_S)
-        answered_s = known.answered_s.setdefault(pod.uid, now_s)
-        confirmed_s, items = None, 0
-        if isinstance(answer, HandoverState):
-            answered_s, items = now_s, answer.items
-            known.answered_s[pod.uid] = now_s
-            if peers is not None and answer.has_confirmed(peers.generation):
-                confirmed_s = now_s - known.confirmed_s.setdefault((pod.uid, peers.generation), now_s)
-        unsupported = isinstance(answer, Unsupported)
-        return MovingServer(pod, peers, confirmed_s, now_s - answered_s, unsupported, ending, items)
+        if not isinstance(answer, HandoverState):
+            silent_s = now_s - known.silent_since_s.setdefault(pod.uid, now_s)
+            return MovingServer(pod, peers, None, silent_s, isinstance(answer, Unsupported), ending)
+        known.silent_since_s.pop(pod.uid, None)
+        confirmed_s = None
+        if peers is not None and answer.has_confirmed(peers.generation):
+            confirmed_s = now_s - known.confirmed_s.setdefault((pod.uid, peers.generation), now_s)
+        return MovingServer(pod, peers, confirmed_s, ending=ending, items=answer.items)
 
     def _is_late(self, known: MoveMemory, decision: MoveDecision) -> bool:
         """Report whether the same was to be done or waited for as long as it may take."""
@@ -331,9 +329,9 @@ def _ending(pod: PodRecord, now: datetime) -> Ending | None:
     return Ending(left_s, termination.ends_s - termination.since_s)
 
 
-def _may_wait(pod: PodRecord, spec: Spec | None, holder: Holder | None) -> bool:
+def _may_wait(pod: PodRecord, spec: Spec | None, holder: Holder | None, now: datetime) -> bool:
     """Report whether the items of a pod that is ending are to move to the one that takes its place."""
-    if pod.termination is None or not pod.transport.tell_port or pod.workload != "StatefulSet" or pod.down:
+    if _ending(pod, now) is None or pod.workload != "StatefulSet" or pod.down:
         return False
     if spec is None:  # what is under way comes to its end
         return holder is not None and holder.uid == pod.uid

@@ -163,10 +163,11 @@ def _before(situation: MoveSituation, holder: Holder, server: MovingServer) -> M
     is_over = server.ending is not None and server.ending.left_s < LAST_S
     if not is_over or found.step is MoveStep.DISCONNECTING or isinstance(found.action, AbandonMove):
         return found
-    # From `Copying` on the holder is told of all writes, and new servers have it as their peer: what it has is right.
-    is_named = found.made_with is not None and situation.made_with == found.made_with.pod.uid
-    has_some = is_named and found.step in (MoveStep.COPYING, MoveStep.CLOSING)
-    return replace(found, action=Release() if has_some else AbandonMove(NotMoved.NO_TIME), limit_s=None, late=None)
+    found, held = replace(found, limit_s=None, late=None), holder.server
+    if held is None or not held.is_ready or situation.made_with != held.pod.uid or not server.is_connected:
+        return replace(found, action=AbandonMove(NotMoved.NO_TIME))
+    # The holder is told of all writes, and new servers have it as their peer: what it has is right.
+    return replace(found, action=Release(), step=MoveStep.CLOSING)
 
 
 def _replaced(situation: MoveSituation, holder: Holder, server: MovingServer) -> MoveDecision:
@@ -177,6 +178,8 @@ def _replaced(situation: MoveSituation, holder: Holder, server: MovingServer) ->
     if held is not None and situation.made_with == held.pod.uid:
         found = replace(found, made_with=held)
     is_due = uid in situation.stale or situation.next_uid in (None, uid)
+    first = _next(situation)
+    is_due = is_due and (first is None or first.ending is None)  # one that waits cannot do so for long
     if server.ending is None and (situation.wanted is False or not is_due):
         return replace(found, action=AbandonMove(NotMoved.UNNEEDED))
     if held is None or not held.is_ready or held.confirmed_s is None:

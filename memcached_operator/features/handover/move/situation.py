@@ -74,7 +74,7 @@ class MovingServer:
     Attributes:
         peers: as its annotation has them, None before there is one.
         confirmed_s: for so many seconds each of its threads is known to have read that, None where one has not.
-        silent_s: for so many seconds it has not answered; 0.0 where it was not queried.
+        silent_s: for so many seconds it has answered no query; 0.0 for the first that it does not answer.
         unsupported: it answers, and has no peers.
         ending: of its pod, None where that is to stay.
         items: that it has, as far as it said so.

@@ -637,6 +637,30 @@ async def test_a_server_of_a_rolling_change_that_others_delete_goes_on() -> None
     assert reasons(servers.world).count("Moved") == 2
 
 
+@pytest.mark.parametrize("step", STEPS[:4])
+async def test_a_server_that_is_deleted_goes_before_another_of_a_rolling_change(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.end(0)
+    await servers.done()
+    assert [each for each in servers.moves if each[1] == "Restoring"] == [
+        (f"{NAME}-{each}", "Restoring") for each in (0, 1)
+    ]
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_pod_that_is_on_a_lost_node_is_not_waited_for() -> None:
+    servers = await begun(2)
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    servers.end(1, 20)
+    servers.world.clock.advance(21)
+    servers.world.show()
+    await servers.reconcile(0.3)
+    assert servers.move is None
+    assert servers.said == []
+
+
 async def test_a_holder_that_does_not_get_ready_delays_a_pod_for_a_quarter_of_its_time_at_most() -> None:
     servers = await begun(2)
     servers.holder_ready = False

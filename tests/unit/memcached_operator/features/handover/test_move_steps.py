@@ -218,6 +218,11 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
         told_to_end(ends(old()), None, "", next_uid="other", wanted=True),
         PurgeServer(ends(old())),
     ),
+    (
+        "it goes before one that moves for the rollout",
+        seen(old(HAS), holder(), servers=(old(HAS), ends(OTHER))),
+        AbandonMove(NotMoved.UNNEEDED),
+    ),
     ("its holder starts", told_to_end(ends(old()), ALONE, ""), Await(MoveAwaited.HOLDER)),
     ("it has hidden", told_to_end(ends(old()), holder(), ""), Tell(ends(old()), Peers(5, (HELD.address,)))),
     (
@@ -276,6 +281,11 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
         Release(),
     ),
     ("its time is over while it is closed", told_to_end(ends(old(CLOSED, 1.0), UNTIMELY), holder()), Release()),
+    (
+        "its time is over, and the holder does not answer for a moment",
+        told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None)),
+        Release(),
+    ),
     (
         "its time is over, and the holder is silent",
         told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None, silent_s=9.0)),
