@@ -128,7 +128,8 @@ def _made(
     if pod.keeps_items:
         restart_hash = _digest(_pod_spec(_pod("", spec, user_id), spec))
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
-    required = transport(spec.tls, spec.auth, peers_port=spec.handover is not None, tell_port=spec.moves)
+    tell_port = pod.grace_s is not None
+    required = transport(spec.tls, spec.auth, peers_port=spec.handover is not None, tell_port=tell_port)
     if transport_text := str(required):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     whole = keyed(as_json(PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))

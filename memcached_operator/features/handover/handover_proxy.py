@@ -36,7 +36,8 @@ _ROOM: Final = Path(__file__).parent
 _SHELL, _LUA = "handover.sh", "handover.lua"
 _LUA_PARTS: Final = (_LUA, "handover_commands.lua")
 _ENDING_LUA, _HOOK = "handover_ending.lua", "before_end.sh"
-# Of all containers of a pod, in memory: it has what a server was told while its pod ends.
+# Of all containers of a pod, in memory: it has what a server was told while its pod ends. No drain without a flag takes
+# a pod with an emptyDir.
 _SHARED: Final = "/dev/shm"
 _LISTENERS: Final = f"proto[proxy]:*:{PORT},proto[ascii]:*:{PEERS_PORT}"
 _PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
@@ -46,7 +47,10 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     """Have memcached fill itself from the peers that the pod's annotation names."""
     scripts: Scripts = ((_SHELL, script(_ROOM / _SHELL)), (_LUA, lua()))
     ports = [ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP")]
-    if spec.handover is not None and (moves := spec.handover.moves) is not None:
+    moves = spec.handover.moves if spec.handover is not None else None
+    if moves is not None and spec.podTemplate.spec.get("hostIPC") is True:  # that folder would be the node's
+        pod = replace(pod, server=replace(pod.server, lifecycle=None))
+    elif moves is not None:
         hook = Hook(exec=ExecAction(("sh", f"{SCRIPTS}/{_HOOK}", _SHARED)))
         pod = replace(pod, server=replace(pod.server, lifecycle=Lifecycle(hook)), grace_s=moves.gracePeriodSeconds)
         scripts = _ending(scripts)

@@ -138,6 +138,13 @@ def test_a_pod_whose_items_move_waits_before_it_ends_and_is_told_meanwhile() -> 
     assert transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).tell_port
 
 
+def test_a_pod_that_shares_the_nodes_memory_does_not_wait() -> None:
+    pod = _pod(_with_handover(handover=MOVES, podTemplate={"spec": {"hostIPC": True}}))
+    assert "lifecycle" not in pod["spec"]["containers"][0]
+    assert "terminationGracePeriodSeconds" not in pod["spec"]
+    assert not transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).tell_port
+
+
 def test_a_pod_that_waits_no_longer_than_its_own_template_says() -> None:
     given = {"spec": {"terminationGracePeriodSeconds": 40}}
     made = desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=_with_handover(handover=MOVES, podTemplate=given))
