@@ -110,14 +110,8 @@ class MemcachedReconciler:
         """
         self.debounce.begin(key)
         memcached = self._caches.memcacheds.get(key)  # observe
-        if memcached is None or memcached.deleting:
-            self._objects.release(key)  # others wait for it no longer
-            dismissed = await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
-            if memcached is None:
-                self.debounce.forget(key)
-                return Result(requeue_after_s=dismissed.requeue_s)
-            result = await self._deletion.finalize(memcached)  # finalize
-            return Result(soonest(result.requeue_after_s, dismissed.requeue_s), result.priority, result.requeue)
+        if memcached is None or memcached.deleting:  # finalize
+            return await self._ended(key, memcached)
         memcached, finalizer = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
         owned, known = self._caches.workloads_of(memcached), self._remembered.of(key)
@@ -144,6 +138,16 @@ class MemcachedReconciler:
         outcome.raise_failure()
         return result
 
+    async def _ended(self, key: ObjectKey, memcached: MemcachedRecord | None) -> Result:
+        """End what is being deleted, or is gone: others wait for it no longer, nor do its pods for a move."""
+        self._objects.release(key)
+        dismissed = await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
+        if memcached is None:
+            self.debounce.forget(key)
+            return Result(requeue_after_s=dismissed.requeue_s)
+        result = await self._deletion.finalize(memcached)
+        return Result(soonest(result.requeue_after_s, dismissed.requeue_s), result.priority, result.requeue)
+
     async def _prepared(
         self, memcached: MemcachedRecord
     ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
@@ -166,7 +170,8 @@ class MemcachedReconciler:
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
         progress, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
-        if spec.handover is not None or last.handover is not None or is_known or _waits(seen):
+        waits = any(pod.transport.tell_port for pod in seen.inactive)
+        if spec.handover is not None or last.handover is not None or is_known or waits:
             next_uid, desired = self._remembered.of(memcached.key).next_uid, desired_list(spec, last)
             found = HandoverInput(memcached, desired, last, seen.active, seen.inactive, now, spec, next_uid)
             progress = await self._handovers.advance(found)
@@ -192,7 +197,7 @@ class MemcachedReconciler:
         before = last.handover
         handover = Progress(state=before)
         is_complete = before is None or (before.step, before.move) == (HandoverStep.COMPLETE, None)
-        if not is_complete or _waits(seen):
+        if not is_complete or any(pod.transport.tell_port for pod in seen.inactive):
             unchanged = unchanged_list(memcached.spec, last)
             found = HandoverInput(memcached, unchanged, last, seen.active, seen.inactive, now)
             handover = await self._handovers.advance(found)
@@ -223,11 +228,6 @@ class MemcachedReconciler:
         yield from self._handovers.results.families()
         yield from self._handovers.moves.results.families()
         yield contested_family(len(self._owners.contention))
-
-
-def _waits(seen: ObservedPods) -> bool:
-    """Report whether a pod that is ending may wait until its items have moved."""
-    return any(pod.transport.tell_port for pod in seen.inactive)
 
 
 def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:

@@ -14,7 +14,7 @@ from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, POD_ANNOTATIONS, labels, selector_labels
 from memcached_operator.core.objects.owned_object import ObjectMeta
-from memcached_operator.core.objects.workload_types import LabelSelector, PodTemplateSpec, WorkloadManifest
+from memcached_operator.core.objects.workload_types import GRACE_S, LabelSelector, PodTemplateSpec, WorkloadManifest
 from operator_runtime import ObjectKey
 
 _SUFFIX: Final = "-holder"
@@ -79,7 +79,7 @@ def _at_once(made: PodTemplateSpec) -> PodTemplateSpec:
     """A holder ends without a wait: nobody moves what it has."""
     assert made.spec is not None
     containers = tuple(replace(each, lifecycle=None) for each in made.spec.containers or ())
-    return replace(made, spec=replace(made.spec, containers=containers, terminationGracePeriodSeconds=None))
+    return replace(made, spec=replace(made.spec, containers=containers, terminationGracePeriodSeconds=GRACE_S))
 
 
 def with_annotations(servers: WorkloadManifest, annotations: Mapping[str, str]) -> WorkloadManifest:

@@ -22,6 +22,7 @@ from memcached_operator.core.objects.pod_template_overlay import Part, parts
 from memcached_operator.core.objects.resources import resources_of
 from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suffix
 from memcached_operator.core.objects.workload_types import (
+    GRACE_S,
     Capabilities,
     ConfigMapSource,
     Container,
@@ -187,7 +188,7 @@ def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
         automountServiceAccountToken=False,
         securityContext=pod.security,
         shareProcessNamespace=True if pod.like_server else None,
-        terminationGracePeriodSeconds=pod.grace_s,
+        terminationGracePeriodSeconds=pod.grace_s or GRACE_S,
         initContainers=pod.sidecars or None,
         containers=(server,),
         volumes=volumes or None,

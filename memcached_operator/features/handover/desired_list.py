@@ -1,5 +1,4 @@
-"""Pure: what a hand-over begins with, and the list of servers that it leads to, also while the specification cannot be
-read."""
+"""Input of a hand-over, and the list of servers that it leads to, also while the specification cannot be read."""
 
 from __future__ import annotations
 

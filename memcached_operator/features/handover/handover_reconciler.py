@@ -33,7 +33,7 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
+from memcached_operator.features.handover.desired_list import HandoverInput
 from memcached_operator.features.handover.ending_server import say
 from memcached_operator.features.handover.handover_memory import HandoverMemory
 from memcached_operator.features.handover.move.holders import MakeHolder
@@ -188,18 +188,19 @@ class HandoverReconciler:
         Pods that are ending, and whose items do not move, wait no longer.
         """
         before = found.last.handover
-        is_wanted = found.spec is not None and found.spec.moves
+        handover = found.spec.handover if found.spec is not None else None
+        is_wanted = handover is not None and handover.moves is not None
         if before is not None:
             is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(found.memcached)
             is_wanted = is_wanted or before.move is not None or is_left
         move = await self.moves.advance(found) if is_wanted else NO_MOVE
         others = [each for each in found.ending if each.uid not in move.waiting]
-        outcome = move.outcome + await self.moves.dismiss(others, found.now)
+        outcome = move.outcome + await self.moves.dismiss(others, found.now) if others else move.outcome
         if move.status is not None:
             state = before and msgspec.structs.replace(before, move=move.status)
             policy = ListPolicy(is_frozen=True, keeps_all=True)
             return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), outcome, (False, move.moving))
-        done = await self._handed_over(found._replace(last=without_move(found.last)))
+        done = await self._handed_over(found._replace(last=without_move(found.last)) if is_wanted else found)
         return done._replace(outcome=done.outcome + outcome, of_rollout=(done.of_rollout[0], move.moving))
 
     async def _handed_over(self, found: HandoverInput) -> Progress:
@@ -214,7 +215,9 @@ class HandoverReconciler:
         if known.size != desired.size or known.waits_since is None:
             known.size, known.waits_since = desired.size, now
         known.waits_since = min(known.waits_since, now)
-        servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
+        is_idle = last.handover is None or last.handover.step is HandoverStep.COMPLETE
+        is_changing = not is_idle or desired.listed != frozenset(range(desired.size))
+        servers = await self._servers(known, named, is_queried=is_changing)
         purging, unpurged = purge_state(known.purge, last.handover, servers)
         origin = StatusOrigin.OWN if last.handover in known.believed else StatusOrigin.FOREIGN
         origin = origin if known.believed else StatusOrigin.FORMER
@@ -383,16 +386,10 @@ class HandoverReconciler:
         """Record an event of each step once it stands in the status."""
         step = last.step if last is not None else None
         if step is HandoverStep.PUBLISHED and known.reported not in (None, step):
-            self.results.add("handed_over")
+            self.results["handed_over"] += 1
         elif known.given_up is not None and last == known.given_up.to and known.reported is not step:
-            self.results.add("given_up")
+            self.results["given_up"] += 1
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
             self._record_event(memcached, "Normal", "Handover", "HandOver", note)
         known.reported = step
-
-
-def _is_changing(desired: DesiredList, last: HandoverStatus | None) -> bool:
-    """Report whether servers are queried with each reconcile."""
-    is_idle = last is None or last.step is HandoverStep.COMPLETE
-    return not is_idle or desired.listed != frozenset(range(desired.size))

@@ -17,6 +17,7 @@ from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
@@ -143,8 +144,8 @@ class MoveReconciler:
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
-        holder = self._holders.find(memcached)
-        return holder is not None and not holder.is_deleting
+        live = self._caches.stateful_sets.get(holder_key(memcached.key))
+        return live is not None and not live.deleting and is_owned(live, memcached.uid)
 
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
         """Have those pods end that wait until their items have moved, where these do not."""
@@ -287,7 +288,7 @@ class MoveReconciler:
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
                     seconds = (found.now - since).total_seconds() if since is not None else None
-                    self.results.add("moved")
+                    self.results["moved"] += 1
                     self._report(memcached, "Normal", "Moved", moved(decision.name, known.copied, seconds))
                 elif why is not None:
                     self._report_not_moved(memcached, decision.name, why)
@@ -307,7 +308,7 @@ class MoveReconciler:
 
     def _report_not_moved(self, memcached: MemcachedRecord, server: str, why: NotMoved) -> None:
         if why is not NotMoved.UNNEEDED:
-            self.results.add("not_moved")
+            self.results["not_moved"] += 1
         type_: Literal["Normal", "Warning"] = "Normal" if why is NotMoved.UNNEEDED else "Warning"
         self._report(memcached, type_, "NotMoved", not_moved(server, why))
 
