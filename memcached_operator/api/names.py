@@ -33,6 +33,9 @@ PORT_NAME: Final = "memcached"
 PEERS_PORT: Final = 11210
 PEERS_PORT_NAME: Final = "peers"
 """On which servers that hand over answer each other and the operator, and its name in the container."""
+TELL_PORT: Final = 11209
+TELL_PORT_NAME: Final = "tell"
+"""On which the operator tells a server that is ending its peers, if its items are to move, and its name."""
 FINALIZER: Final = f"finalizer.{GROUP}"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 

@@ -22,6 +22,10 @@ HANDOVER_SECONDS: Final = 600
 # Below that, clients that read the list each few seconds would not have it.
 HANDOVER_SECONDS_MIN: Final = 10
 HANDOVER_SECONDS_MAX: Final = 86_400
+GRACE_SECONDS: Final = 300
+# Below that, no holder is ready in time.
+GRACE_SECONDS_MIN: Final = 30
+GRACE_SECONDS_MAX: Final = 3600
 # A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.
 IMAGE_MAX_LENGTH: Final = 255 + 1 + 128 + 1 + len("sha512:") + 128
 # Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
@@ -72,6 +76,11 @@ _HandoverSeconds = Annotated[
     int,
     Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra=_INT32),
     Words(f"must be a whole number of seconds from {HANDOVER_SECONDS_MIN} to {HANDOVER_SECONDS_MAX}"),
+]
+_GracePeriod = Annotated[
+    int,
+    Field(ge=GRACE_SECONDS_MIN, le=GRACE_SECONDS_MAX, json_schema_extra=_INT32),
+    Words(f"must be a whole number of seconds from {GRACE_SECONDS_MIN} to {GRACE_SECONDS_MAX}"),
 ]
 # Every character of a reference's grammar, so that a slip such as a space is refused at once.
 _Image = Annotated[
@@ -481,11 +490,19 @@ class Extstore(Model):
 
 
 class Moves(Model):
-    """A server that is replaced has its items moved to its successor, by a further pod that holds them meanwhile.
+    """A server that is replaced or evicted has its items moved to its successor, by a further pod that holds them
+    meanwhile.
 
     One server is replaced after the other, and clients find their keys. Each node or quota needs room for one server
     more. Writes of the server in question are refused for about two seconds, and nothing answers for about as long.
     """
+
+    example = "{}"
+    gracePeriodSeconds: _GracePeriod = Field(
+        default=GRACE_SECONDS,
+        description="Seconds that the pod of a server may take to end, as when a node is drained, so that its items "
+        "move before (terminationGracePeriodSeconds). It takes no longer than that.",
+    )
 
 
 class Handover(Model):

@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,7 +24,6 @@ from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import Outcome, finalizer_outcome, soonest
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
@@ -37,7 +36,7 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
+from memcached_operator.features.handover.desired_list import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
     PEERS,
@@ -111,13 +110,8 @@ class MemcachedReconciler:
         """
         self.debounce.begin(key)
         memcached = self._caches.memcacheds.get(key)  # observe
-        if memcached is None or memcached.deleting:
-            self._objects.release(key)  # others wait for it no longer
-        if memcached is None:
-            self.debounce.forget(key)
-            return Result()
-        if memcached.deleting:  # finalize
-            return await self._deletion.finalize(memcached)
+        if memcached is None or memcached.deleting:  # finalize
+            return await self._ended(key, memcached)
         memcached, finalizer = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
         owned, known = self._caches.workloads_of(memcached), self._remembered.of(key)
@@ -126,8 +120,8 @@ class MemcachedReconciler:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
-        handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
+            return await self._report_unreadable(memcached, last, owned, seen, now, error)
+        handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
@@ -143,6 +137,16 @@ class MemcachedReconciler:
             result = Result(requeue_after_s=0.0)  # to report what prevented it
         outcome.raise_failure()
         return result
+
+    async def _ended(self, key: ObjectKey, memcached: MemcachedRecord | None) -> Result:
+        """End what is being deleted, or is gone: others wait for it no longer, nor do its pods for a move."""
+        self._objects.release(key)
+        dismissed = await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
+        if memcached is None:
+            self.debounce.forget(key)
+            return Result(requeue_after_s=dismissed.requeue_s)
+        result = await self._deletion.finalize(memcached)
+        return Result(soonest(result.requeue_after_s, dismissed.requeue_s), result.priority, result.requeue)
 
     async def _prepared(
         self, memcached: MemcachedRecord
@@ -161,15 +165,17 @@ class MemcachedReconciler:
         spec: Spec,
         last: Status,
         owned: Mapping[Workload, WorkloadRecord],
-        pods: Sequence[PodRecord],
+        seen: ObservedPods,
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
         progress, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
-        if spec.handover is not None or last.handover is not None or is_known:
+        waits = any(pod.transport.tell_port for pod in seen.inactive)
+        if spec.handover is not None or last.handover is not None or is_known or waits:
             next_uid, desired = self._remembered.of(memcached.key).next_uid, desired_list(spec, last)
-            progress = await self._handovers.advance(memcached, desired, last, pods, now, spec, next_uid)
-        plan = plan_servers(memcached.key, spec, last, owned, pods, now, progress.policy)
+            found = HandoverInput(memcached, desired, last, seen.active, seen.inactive, now, spec, next_uid)
+            progress = await self._handovers.advance(found)
+        plan = plan_servers(memcached.key, spec, last, owned, seen.active, now, progress.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
             progress = progress._replace(outcome=progress.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
@@ -180,7 +186,7 @@ class MemcachedReconciler:
         memcached: MemcachedRecord,
         last: Status,
         owned: Mapping[Workload, WorkloadRecord],
-        pods: Sequence[PodRecord],
+        seen: ObservedPods,
         now: datetime,
         error: InvalidSpec,
     ) -> Result:
@@ -190,12 +196,14 @@ class MemcachedReconciler:
         """
         before = last.handover
         handover = Progress(state=before)
-        if before is not None and (before.step, before.move) != (HandoverStep.COMPLETE, None):
+        is_complete = before is None or (before.step, before.move) == (HandoverStep.COMPLETE, None)
+        if not is_complete or any(pod.transport.tell_port for pod in seen.inactive):
             unchanged = unchanged_list(memcached.spec, last)
-            handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
+            found = HandoverInput(memcached, unchanged, last, seen.active, seen.inactive, now)
+            handover = await self._handovers.advance(found)
         problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
-        found = unplanned(memcached, last, owned, pods, joined(problems), progress=handover)
-        _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
+        report = unplanned(memcached, last, owned, seen.active, joined(problems), progress=handover)
+        _, result = await self._status.report(memcached, last, report, next_s=handover.outcome.requeue_s)
         handover.outcome.raise_failure()
         return result
 
@@ -217,7 +225,8 @@ class MemcachedReconciler:
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()
-        yield from self._handovers.moves.families()
+        yield from self._handovers.results.families()
+        yield from self._handovers.moves.results.families()
         yield contested_family(len(self._owners.contention))
 
 

@@ -18,12 +18,14 @@ class Transport(msgspec.Struct, frozen=True):
         client_certificate: it refuses connections without one.
         passwords: it requires a password.
         peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
+        tell_port: its pod waits until its items have moved before it ends, and the server is told its peers meanwhile.
     """
 
     tls: bool = False
     client_certificate: bool = False
     passwords: bool = False
     peers_port: bool = False
+    tell_port: bool = False
 
     def __str__(self) -> str:
         """Format as the pods' annotation has it, "" for plain text without a password, on the port of clients."""
@@ -36,12 +38,10 @@ NO_CREDENTIALS: Final = "--server-credentials is off"
 """Reason that the operator lacks what such a server requires, where it is not to have that."""
 
 
-def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
+def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False, tell_port: bool = False) -> Transport:
     """Return the transport to servers of that specification."""
     required = tls is not None and tls.clientAuth == "Require"
-    return Transport(
-        tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
-    )
+    return Transport(tls is not None, required, auth is not None, peers_port, tell_port)
 
 
 @lru_cache(maxsize=8)

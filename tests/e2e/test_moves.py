@@ -132,15 +132,18 @@ class Scene:
 
     def replaced(self, former: set[str]) -> None:
         """Wait until all servers are new, and nothing is under way."""
+        until("all servers are new", lambda: not former & self.uids(), deadline_s=DEADLINE_S)
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until all servers are there, and nothing is under way."""
 
         def is_done() -> bool:
-            pods = self.kubectl.get("pods", "-l", f"memcached_cr={NAME}")["items"]
             status = self.kubectl.get(f"mcd/{NAME}")["status"]
             ready = next(each for each in status["conditions"] if each["type"] == "Ready")
-            is_new = not former & {each["metadata"]["uid"] for each in pods} and len(pods) == SIZE
-            return is_new and ready["status"] == "True" and "move" not in status["handover"]
+            return len(self.uids()) == SIZE and ready["status"] == "True" and "move" not in status["handover"]
 
-        until("all servers are replaced", is_done, deadline_s=DEADLINE_S)
+        until("all servers are ready", is_done, deadline_s=DEADLINE_S)
 
     def uids(self) -> set[str]:
         pods = self.kubectl.get("pods", "-l", f"memcached_cr={NAME}")["items"]
@@ -190,7 +193,8 @@ def begun(kubectl: Kubectl) -> Iterator[Scene]:
         addresses.join(10)
 
 
-def _judged(scene: Scene, when: str) -> None:
+def judged(scene: Scene, when: str) -> None:
+    """Have all keys read, and again: no older value, and no miss but of keys whose write was refused."""
     scene.clients.read_all()
     during = scene.clients.seen()
     scene.clients.read_all()
@@ -221,7 +225,7 @@ def test_servers_of_a_rolling_change_keep_their_items(kubectl: Kubectl) -> None:
             each.ends.set()
             each.join(10)
             print(f"\n{each}", end="")
-        _judged(scene, "a rolling change")
+        judged(scene, "a rolling change")
         assert scene.events("NotMoved") == []
         assert len(scene.events("Moved")) == SIZE
         assert sum(each.lost for each in probers) == 0
@@ -237,4 +241,4 @@ def test_another_leader_goes_on_with_each_step_of_a_move(system: Kubectl, kubect
             scene.at(step)
             system("delete", "pod", leader(system), "--grace-period=0", "--force", "--wait=false")
         scene.replaced(former)
-        _judged(scene, "leaders are killed")
+        judged(scene, "leaders are killed")

@@ -34,6 +34,8 @@ class Move:
         left_out: of what makes a move safe, as a plant.
         begun_s: what began in a thread before it knew a peer ends within it.
         away_s: until another operator leads.
+        ends: the server's pod is ending from the first step on: its file is as it is, and it is told.
+        copies_s: for so long items are copied, and then the pod ends, whatever is missing.
     """
 
     cluster: Cluster
@@ -43,6 +45,8 @@ class Move:
     left_out: frozenset[str] = frozenset()
     begun_s: float = 0.5
     away_s: float = 3.0
+    ends: bool = False
+    copies_s: float | None = None
     holder: Server | None = None
     is_new: bool = False
     born_with: Server | None = None
@@ -54,6 +58,8 @@ class Move:
         return self.cluster.servers[self.index]
 
     async def run(self) -> None:
+        if self.ends:
+            self.server.end()
         for name in STEPS:
             step: Callable[[], Awaitable[None]] = getattr(self, name)
             if name == self.interrupted:
@@ -96,14 +102,17 @@ class Move:
         self.born_with = self.holder
 
     async def copy(self) -> None:
-        await self._passes(self.server, self.holder, enough=1 << 40 if "passes" in self.left_out else _FEW)
+        passes = self._passes(self.server, self.holder, enough=1 << 40 if "passes" in self.left_out else _FEW)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(passes, self.copies_s)
 
     async def close(self) -> None:
         """Without it what was written in the last moment is lost."""
         if "forgetting" in self.left_out:  # what is written now, the holder is not told of
             await self._tell(self.server, [])
             await asyncio.sleep(self.begun_s * 2)
-        if self.left_out & {"close", "forgetting"} or self.holder is None or not self.server.runs:
+        is_left_out = self.left_out & {"close", "forgetting"} or self.copies_s is not None
+        if is_left_out or self.holder is None or not self.server.runs:
             return
         await self._tell(self.server, [*await self._holder_address(), "closed"])
         await asyncio.sleep(self.begun_s / 2)
@@ -120,6 +129,7 @@ class Move:
             self._update(self.holder, [])  # nobody waits for it
         if not self.server.runs:
             born_with = await self._address_of(self.born_with) if "birth" not in self.left_out else []
+            self.server.forget()
             self.server.update_peers(self.cluster.next_generation(), born_with)
             await self.server.start()
         if "birth" in self.left_out:
@@ -161,7 +171,12 @@ class Move:
         return [] if peer is None else [await self.cluster.address(self.server, peer)]
 
     async def _tell(self, server: Server, lines: Sequence[str]) -> None:
-        generation = self._update(server, lines)
+        generation = self.cluster.next_generation()
+        is_told = self.ends and server is self.server and not self.is_new
+        if not is_told or self.cluster.random.random() < 0.3:  # as it was before the pod was to end, at the same time
+            server.update_peers(generation, lines)
+        if is_told and server.runs:
+            await server.say("\n".join([str(generation), *lines]))
         await server.confirmed_or_ended(generation)
 
     def _update(self, server: Server, lines: Sequence[str]) -> int:

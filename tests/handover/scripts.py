@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from lab.programs import memcached
+from memcached_operator.core.objects.applied_spec import spec_of
+from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.features.handover import handover_proxy
 from tests.handover.changes import Cluster
 
@@ -16,6 +19,10 @@ PROGRAM = memcached.found()
 needs_memcached = pytest.mark.skipif(
     PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
 )
+
+
+# Of a server whose items move.
+MOVING: Final = dict(scripts_of(spec_of({"handover": {"moves": {}}, "workload": "StatefulSet"})))["handover.lua"]
 
 
 def changed(right: str, wrong: str) -> str:

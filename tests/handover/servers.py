@@ -11,12 +11,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from memcached_operator.features.handover.ending_server import say
 from memcached_operator.features.handover.purge import Purged, empty, purge
 from memcached_operator.features.handover.server_state import HandoverState, state_of
+from memcached_operator.servers.server_connection import Failure
 from operator_runtime.testing.waiting import async_eventually
 
 HOST = "127.0.0.1"
 THREADS = 2
+# As the script names the folder that a pod's containers share.
+SHARED = '"/dev/shm"'
 _USER = "nobody"
 _TIMEOUT_S = 10.0
 
@@ -73,14 +77,23 @@ class Server:
         options: Sequence[str] = (),
     ) -> None:
         self.number = number
-        self.port, self.peer_port = free_ports(2)
+        self.port, self.peer_port, self.tell_port = free_ports(3)
         self._file = folder / f"peers-{number}"
         self._file.write_text("")
+        listeners, text = "", script.read_text()
+        self.shared: Path | None = None
+        if SHARED in text:  # each has a folder of its own, as a pod has
+            self.shared = folder / f"shared-{number}"
+            self.shared.mkdir()
+            self.shared.chmod(0o777)
+            script = folder / f"handover-{number}.lua"
+            script.write_text(text.replace(SHARED, f'"{self.shared}"'))
+            listeners = f",proto[proxy]:tag[tell]:{HOST}:{self.tell_port}"
         self._command = [
             *program,
             *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern", *options),
             *(("-u", _USER) if os.getuid() == 0 else ()),
-            *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
+            *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}{listeners}"),
             *("-o", f"proxy_config={script},proxy_arg={self._file}"),
         ]
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,6 +138,17 @@ class Server:
     def forget(self) -> None:
         """It is to start as a new pod does, with an empty file."""
         self._file.write_text("")
+        for each in self.shared.iterdir() if self.shared is not None else ():
+            each.unlink()
+
+    def end(self) -> None:
+        """What its pod's hook does first: from now on its file is as it is."""
+        assert self.shared is not None
+        (self.shared / "ending").touch()
+
+    async def say(self, text: str) -> bool | Failure:
+        """Tell it its peers while its pod is ending."""
+        return await say(HOST, text, _TIMEOUT_S, port=self.tell_port)
 
     async def state(self) -> HandoverState:
         """How far it is.

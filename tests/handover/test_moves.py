@@ -18,7 +18,7 @@ from tests.handover.changes import Cluster, running
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Fault, Finding, Status, counted
 from tests.handover.moves import STEPS, Fault as Disturbance, Move
-from tests.handover.scripts import cluster_of, needs_memcached
+from tests.handover.scripts import MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Connection, connected
 
 pytestmark = needs_memcached
@@ -86,6 +86,37 @@ async def test_a_server_moves_without_an_older_value_and_without_a_miss(folder: 
 
     assert not seen.never, "\n".join(map(str, seen.never[:10]))
     assert (seen.lost, seen.idle) == (0, 0)
+
+
+async def test_a_server_whose_pod_is_ending_is_told_and_moves_likewise(folder: Path) -> None:
+    cluster = cluster_of(folder, 2, script=MOVING, delay_s=SLOW_S)
+
+    seen = await _seen(cluster, _keys(2), Move(cluster, INDEX, ends=True))
+
+    assert not seen.never, "\n".join(map(str, seen.never[:10]))
+    assert (seen.lost, seen.idle) == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS[1:])
+async def test_another_operator_tells_a_server_whose_pod_is_ending(folder: Path, step: str) -> None:
+    seed = 40 + STEPS.index(step)
+    cluster = cluster_of(folder, seed, script=MOVING, delay_s=SLOW_S)
+
+    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, interrupted=step, ends=True))
+
+    assert not seen.never, "\n".join(map(str, seen.never[:10]))
+    assert (seen.lost, seen.idle) == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 66))
+async def test_a_pod_that_ends_before_all_is_copied_shows_no_older_value(folder: Path, seed: int) -> None:
+    cluster = cluster_of(folder, seed, script=MOVING, delay_s=SLOW_S)
+
+    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, ends=True, copies_s=(seed - 59) * 0.02))
+
+    assert not seen.never, "\n".join(map(str, seen.never[:10]))
 
 
 @pytest.mark.slow

@@ -482,7 +482,7 @@ def test_a_policy_names_who_may_scrape_and_nobody_where_there_are_no_metrics() -
     assert policy["ingress"] == [{"from": monitoring, "ports": [{"port": "metrics", "protocol": "TCP"}]}]
     api_server, servers = policy["egress"]
     assert api_server == {"ports": [{"port": 16443, "protocol": "TCP"}]}
-    assert servers["ports"] == [{"port": 11211, "protocol": "TCP"}]
+    assert servers["ports"] == [{"port": each, "protocol": "TCP"} for each in (11211, 11210, 11209)]
     silent = named(template({"networkPolicy.enabled": True, "metrics.enabled": False}), "NetworkPolicy")["spec"]
     assert silent["ingress"] == []
     assert silent["policyTypes"] == ["Ingress", "Egress"]

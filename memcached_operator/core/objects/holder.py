@@ -14,10 +14,12 @@ from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, POD_ANNOTATIONS, labels, selector_labels
 from memcached_operator.core.objects.owned_object import ObjectMeta
-from memcached_operator.core.objects.workload_types import LabelSelector, WorkloadManifest
+from memcached_operator.core.objects.workload_types import GRACE_S, LabelSelector, PodTemplateSpec, WorkloadManifest
 from operator_runtime import ObjectKey
 
 _SUFFIX: Final = "-holder"
+HELD_NAME_MAX_LENGTH: Final = 45
+"""Length of a Memcached's name beyond which its holder's pod could not have the label of its revision."""
 # In labels: no Memcached can be called so, whose Service would select the holder.
 _LABEL_SUFFIX: Final = ".holder"
 # For a page of marks in each size class: with as much memory as the server has, up to 4.6 % of a full one was lacking.
@@ -69,8 +71,15 @@ def holder(servers: WorkloadManifest, annotations: Mapping[str, str]) -> Workloa
     pod = made.template.metadata or ObjectMeta()
     template = replace(made.template, metadata=replace(pod, labels=_renamed(pod, label)))
     selector = LabelSelector(selector_labels(label))
-    spec = replace(made.spec, replicas=1, selector=selector, serviceName=name, template=template)
+    spec = replace(made.spec, replicas=1, selector=selector, serviceName=name, template=_at_once(template))
     return replace(made, metadata=meta, spec=spec)
+
+
+def _at_once(made: PodTemplateSpec) -> PodTemplateSpec:
+    """A holder ends without a wait: nobody moves what it has."""
+    assert made.spec is not None
+    containers = tuple(replace(each, lifecycle=None) for each in made.spec.containers or ())
+    return replace(made, spec=replace(made.spec, containers=containers, terminationGracePeriodSeconds=GRACE_S))
 
 
 def with_annotations(servers: WorkloadManifest, annotations: Mapping[str, str]) -> WorkloadManifest:

@@ -26,6 +26,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
         sidecars: native ones, in the order of their start.
         like_server: names of those that signal memcached, so that they share its processes and run as its user.
         keeps_items: a container that starts again has the items of the one before; no memory can be given to it.
+        grace_s: seconds that it may take to end, None for the API server's default.
         disk_from: bytes from which on an item is moved to a disk, None without one; can be given to a running server.
     """
 
@@ -43,6 +44,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     like_server: tuple[str, ...] = ()
     keeps_items: bool = False
     disk_from: int | None = None
+    grace_s: int | None = None
 
     def plus(self, **parts: tuple[Any, ...]) -> Pod:
         """Return the pod with these at the end of its own, each by the name of its attribute."""

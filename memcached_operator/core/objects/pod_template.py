@@ -22,6 +22,7 @@ from memcached_operator.core.objects.pod_template_overlay import Part, parts
 from memcached_operator.core.objects.resources import resources_of
 from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suffix
 from memcached_operator.core.objects.workload_types import (
+    GRACE_S,
     Capabilities,
     ConfigMapSource,
     Container,
@@ -128,7 +129,9 @@ def _made(
     if pod.keeps_items:
         restart_hash = _digest(_pod_spec(_pod("", spec, user_id), spec))
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
-    if transport_text := str(transport(spec.tls, spec.auth, peers_port=spec.handover is not None)):
+    tell_port = pod.grace_s is not None
+    required = transport(spec.tls, spec.auth, peers_port=spec.handover is not None, tell_port=tell_port)
+    if transport_text := str(required):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     whole = keyed(as_json(PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
     for sidecar in pod.like_server:
@@ -185,6 +188,7 @@ def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
         automountServiceAccountToken=False,
         securityContext=pod.security,
         shareProcessNamespace=True if pod.like_server else None,
+        terminationGracePeriodSeconds=pod.grace_s or GRACE_S,
         initContainers=pod.sidecars or None,
         containers=(server,),
         volumes=volumes or None,

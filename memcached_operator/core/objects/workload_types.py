@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from memcached_operator.api.v1alpha1 import AccessMode
 from memcached_operator.core.objects.labels import CONTAINER
@@ -56,6 +56,7 @@ class Sleep(Fields, frozen=True, omit_defaults=True):  # `sleep` of a hook
 
 class Hook(Fields, frozen=True, omit_defaults=True):  # `lifecycle.preStop` of a container
     sleep: Sleep | None = None
+    exec: ExecAction | None = None
 
 
 class Lifecycle(Fields, frozen=True, omit_defaults=True):  # `lifecycle` of a container
@@ -147,10 +148,15 @@ class Volume(Fields, frozen=True, omit_defaults=True):  # `volumes[]` of a pod
     configMap: ConfigMapSource | None = None
 
 
+GRACE_S: Final = 30
+"""As the API server fills it in, so that it is written only where it is another."""
+
+
 class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod template, as far as the operator makes it
     automountServiceAccountToken: bool | None = None
     securityContext: dict[str, Any] | None = None
     shareProcessNamespace: bool | None = None
+    terminationGracePeriodSeconds: int = GRACE_S
     initContainers: tuple[Container, ...] | None = None
     containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None

@@ -33,7 +33,8 @@ def rolling(spec: Spec, servers: int, until: str = "", *, moves: bool = False) -
         moves: their items move with them.
     """
     if moves and spec.moves:
-        keeps = "its keys move with it" if servers == 1 else "the keys of each move with it, and none is lost"
+        whose = "its keys move with it" if servers == 1 else "the keys of each move with it"
+        keeps = f"{whose}, but for those that nobody used since the last change of the list"
         return _one_by_one(spec, servers, until, "replaced", keeps, MOVE_S + _of_items_s(spec))
     loses = ("it loses its keys" if servers == 1 else "each loses its keys") + (
         "" if spec.workload == "StatefulSet" else " and its address"

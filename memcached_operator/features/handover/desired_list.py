@@ -1,13 +1,17 @@
-"""The list of servers that a hand-over leads to, also while the specification cannot be read."""
+"""Input of a hand-over, and the list of servers that it leads to, also while the specification cannot be read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from memcached_operator.api.status import Status
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN, Spec
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.plan.published_list import listed_ordinals, listed_size
 
 
@@ -23,6 +27,28 @@ class DesiredList(NamedTuple):
     size: int
     listed: frozenset[int]
     for_s: int | None
+
+
+class HandoverInput(NamedTuple):
+    """Input of a hand-over.
+
+    Attributes:
+        last: the status as it was last written.
+        pods: the active ones.
+        ending: those that are ending, or have ended.
+        now: the time, with its zone.
+        spec: the specification, None while it cannot be read.
+        next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+    """
+
+    memcached: MemcachedRecord
+    desired: DesiredList
+    last: Status
+    pods: Sequence[PodRecord]
+    ending: Sequence[PodRecord]
+    now: datetime
+    spec: Spec | None = None
+    next_uid: str | None = ""
 
 
 def desired_list(spec: Spec, last: Status) -> DesiredList:

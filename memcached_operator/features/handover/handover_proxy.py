@@ -1,6 +1,7 @@
 """Pure: parts of a pod that fills itself from others: memcached's proxy with a script, and the file that names them.
 
-`handover.lua` is the protocol, `handover_commands.lua` the commands of clients. `handover.sh` starts memcached.
+`handover.lua` is the protocol, `handover_commands.lua` the commands of clients. `handover.sh` starts memcached. With
+`spec.handover.moves`, `handover_ending.lua` is told a server's peers while its pod ends, which `before_end.sh` delays.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME
+from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME, PORT, TELL_PORT, TELL_PORT_NAME
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import PEERS_ANNOTATION
 from memcached_operator.core.objects.pod import Pod
-from memcached_operator.core.objects.scripts import FOLDER as SCRIPTS, script
+from memcached_operator.core.objects.scripts import FOLDER as SCRIPTS, Scripts, script
 from memcached_operator.core.objects.workload_types import (
     ContainerPort,
     DownwardApi,
     DownwardFile,
+    ExecAction,
     FieldRef,
+    Hook,
+    Lifecycle,
     Mount,
     Volume,
 )
@@ -31,21 +35,40 @@ _PEERS: Final = "peers"
 _ROOM: Final = Path(__file__).parent
 _SHELL, _LUA = "handover.sh", "handover.lua"
 _LUA_PARTS: Final = (_LUA, "handover_commands.lua")
+_ENDING_LUA, _HOOK = "handover_ending.lua", "before_end.sh"
+# Of all containers of a pod, in memory: it has what a server was told while its pod ends. No drain without a flag takes
+# a pod with an emptyDir.
+_SHARED: Final = "/dev/shm"
+_LISTENERS: Final = f"proto[proxy]:*:{PORT},proto[ascii]:*:{PEERS_PORT}"
 _PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
 
 
 def pod(pod: Pod, spec: Spec) -> Pod:
     """Have memcached fill itself from the peers that the pod's annotation names."""
-    if spec.moves:
-        # It refuses writes before it ends, and is asked by its name: while it waits, clients gain nothing.
+    scripts: Scripts = ((_SHELL, script(_ROOM / _SHELL)), (_LUA, lua()))
+    ports = [ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP")]
+    moves = spec.handover.moves if spec.handover is not None else None
+    if moves is not None and spec.podTemplate.spec.get("hostIPC") is True:  # that folder would be the node's
         pod = replace(pod, server=replace(pod.server, lifecycle=None))
+    elif moves is not None:
+        hook = Hook(exec=ExecAction(("sh", f"{SCRIPTS}/{_HOOK}", _SHARED)))
+        pod = replace(pod, server=replace(pod.server, lifecycle=Lifecycle(hook)), grace_s=moves.gracePeriodSeconds)
+        scripts = _ending(scripts)
+        ports.append(ContainerPort(TELL_PORT, TELL_PORT_NAME, "TCP"))
     return pod.plus(
         launcher=("sh", f"{SCRIPTS}/{_SHELL}", f"{SCRIPTS}/{_LUA}", f"{_FOLDER}/{_PEERS}"),
-        scripts=((_SHELL, script(_ROOM / _SHELL)), (_LUA, lua())),
-        ports=(ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP"),),
+        scripts=scripts,
+        ports=tuple(ports),
         mounts=(Mount(HANDOVER, _FOLDER, readOnly=True),),
         volumes=(Volume(HANDOVER, downwardAPI=DownwardApi((_PEERS_FILE,))),),
     )
+
+
+def _ending(scripts: Scripts) -> Scripts:
+    """The scripts of a server that is told its peers while its pod ends, on a listener of its own."""
+    (shell, start), (name, parts) = scripts
+    start = start.replace(_LISTENERS, f"{_LISTENERS},proto[proxy]:tag[{TELL_PORT_NAME}]:*:{TELL_PORT}")
+    return (shell, start), (name, parts + script(_ROOM / _ENDING_LUA)), (_HOOK, script(_ROOM / _HOOK))
 
 
 def lua() -> str:

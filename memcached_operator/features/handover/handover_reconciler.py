@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem, Status
-from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
@@ -35,18 +33,20 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.desired_list import HandoverInput
+from memcached_operator.features.handover.ending_server import say
 from memcached_operator.features.handover.handover_memory import HandoverMemory
+from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
-    MakeHolder,
     MoveCalls,
     MoveReconciler,
+    Say,
     Transfer,
     without_move,
 )
 from memcached_operator.features.handover.peer_changes import dropped_addresses
-from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.peers import Peers, peers_of, was_applied
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
     NO_HANDOVER_UNDER_WAY,
@@ -55,6 +55,7 @@ from memcached_operator.features.handover.progress_messages import (
     handing_over,
 )
 from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.features.handover.situation import HandoverServer, Situation, StatusOrigin
 from memcached_operator.features.handover.step_times import former_clients_s
@@ -98,12 +99,14 @@ class PeersPort(NamedTuple):
         purge: deletes what was not used since a time, in seconds since 1970.
         empty: deletes all items.
         transfer: has the second one copy what it lacks of the first one's items.
+        say: tells one whose pod is ending its peers, or that it may end.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
     empty: EmptyServer
     transfer: Transfer = transfer_all
+    say: Say = say
 
 
 PEERS: Final = PeersPort(state_of, purge, empty)
@@ -139,6 +142,7 @@ class HandoverReconciler:
     Attributes:
         known: what is known of each Memcached.
         moves: those of single servers.
+        results: of hand-overs.
     """
 
     def __init__(
@@ -170,51 +174,50 @@ class HandoverReconciler:
         self._enqueue = enqueue
         self._port = port
         self._clock = clock
-        calls = MoveCalls(port.state_of, port.purge, port.transfer, self._set_peers_of, holder)
-        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, clock)
+        self.results = ResultCounts(
+            "memcached_operator_handovers_total",
+            "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
+            *("handed_over", "given_up"),
+        )
+        calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
+        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, holder, clock)
 
-    async def advance(
-        self,
-        memcached: MemcachedRecord,
-        desired: DesiredList,
-        last: Status,
-        pods: Sequence[PodRecord],
-        now: datetime,
-        spec: Spec | None = None,
-        next_uid: str | None = "",
-    ) -> Progress:
+    async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
 
-        Args:
-            last: the status as it was last written.
-            pods: the active ones.
-            now: the time, with its zone.
-            spec: the specification, None while it cannot be read.
-            next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+        Pods that are ending, and whose items do not move, wait no longer.
         """
-        move = NO_MOVE
-        is_wanted = spec is not None and spec.handover is not None and spec.handover.moves is not None
-        if (before := last.handover) is not None:
-            is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(memcached)
+        before = found.last.handover
+        handover = found.spec.handover if found.spec is not None else None
+        is_wanted = handover is not None and handover.moves is not None
+        if before is not None:
+            is_left = before.step is HandoverStep.COMPLETE and self.moves.is_left(found.memcached)
             is_wanted = is_wanted or before.move is not None or is_left
-        if is_wanted:
-            move = await self.moves.advance(memcached, spec, next_uid, desired, last, pods, now)
-            if move.status is not None:
-                state = last.handover and msgspec.structs.replace(last.handover, move=move.status)
-                policy = ListPolicy(is_frozen=True, keeps_all=True)
-                return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), move.outcome, (False, move.moving))
-            last = without_move(last)
+        move = await self.moves.advance(found) if is_wanted else NO_MOVE
+        others = [each for each in found.ending if each.uid not in move.waiting]
+        outcome = move.outcome + await self.moves.dismiss(others, found.now) if others else move.outcome
+        if move.status is not None:
+            state = before and msgspec.structs.replace(before, move=move.status)
+            policy = ListPolicy(is_frozen=True, keeps_all=True)
+            return Progress(policy, state, NO_HANDOVER_UNDER_WAY, (), outcome, (False, move.moving))
+        done = await self._handed_over(found._replace(last=without_move(found.last)) if is_wanted else found)
+        return done._replace(outcome=done.outcome + outcome, of_rollout=(done.of_rollout[0], move.moving))
+
+    async def _handed_over(self, found: HandoverInput) -> Progress:
+        memcached, desired, last, now = found.memcached, found.desired, found.last, found.now
         if desired.for_s is None and last.handover is None:
             if (former := self.known.find(memcached.key)) is not None:
                 former.end()
                 self.known.drop(memcached.key)
             return NO_HANDOVER
         known = self.known.of(memcached.key)
-        named = [each for each in pods if each.ordinal != NO_ORDINAL]
+        named = [each for each in found.pods if each.ordinal != NO_ORDINAL]
         if known.size != desired.size or known.waits_since is None:
             known.size, known.waits_since = desired.size, now
         known.waits_since = min(known.waits_since, now)
-        servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
+        is_idle = last.handover is None or last.handover.step is HandoverStep.COMPLETE
+        is_changing = not is_idle or desired.listed != frozenset(range(desired.size))
+        servers = await self._servers(known, named, is_queried=is_changing)
         purging, unpurged = purge_state(known.purge, last.handover, servers)
         origin = StatusOrigin.OWN if last.handover in known.believed else StatusOrigin.FOREIGN
         origin = origin if known.believed else StatusOrigin.FORMER
@@ -243,8 +246,7 @@ class HandoverReconciler:
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
         condition, holds_rollout = handing_over(action, state, situation), is_rollout_held(situation, action)
-        outcome = outcome + move.outcome if move.moving is not None else outcome
-        return Progress(policy, state, condition, advised, outcome, (holds_rollout, move.moving))
+        return Progress(policy, state, condition, advised, outcome, (holds_rollout, None))
 
     async def _servers(
         self, known: HandoverMemory, pods: Sequence[PodRecord], *, is_queried: bool
@@ -347,7 +349,7 @@ class HandoverReconciler:
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
-            if not _was_applied(patched, annotations):
+            if not was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
@@ -383,20 +385,11 @@ class HandoverReconciler:
     def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:
         """Record an event of each step once it stands in the status."""
         step = last.step if last is not None else None
+        if step is HandoverStep.PUBLISHED and known.reported not in (None, step):
+            self.results["handed_over"] += 1
+        elif known.given_up is not None and last == known.given_up.to and known.reported is not step:
+            self.results["given_up"] += 1
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
             self._record_event(memcached, "Normal", "Handover", "HandOver", note)
         known.reported = step
-
-
-def _is_changing(desired: DesiredList, last: HandoverStatus | None) -> bool:
-    """Report whether servers are queried with each reconcile."""
-    is_idle = last is None or last.step is HandoverStep.COMPLETE
-    return not is_idle or desired.listed != frozenset(range(desired.size))
-
-
-def _was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
-    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
-    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
-    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
-    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)

@@ -8,9 +8,11 @@ A line "closed" has the server refuse writes.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from memcached_operator.core.objects.labels import PEERS_PORT
+from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
+from memcached_operator.core.observed.pods import PodRecord
 
 # Times the number of threads it fits into 32 bits, as memcached counts.
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,6}")
@@ -50,3 +52,10 @@ def peers_of(annotation: str) -> Peers | None:
     peers = [each for each in found if each is not None]
     joining = frozenset(each[1] for each in peers if each[2])
     return Peers(int(generation), tuple(each[1] for each in peers), joining, is_closed)
+
+
+def was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
+    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
+    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
+    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
+    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)

@@ -26,12 +26,14 @@ class HandoverState:
         generations: sum of the generations of the peers' file that each thread has read last.
         filled: values that it has taken over from peers.
         failed: commands that it answered with an error, as a peer did not answer.
+        items: that it has.
     """
 
     threads: int
     generations: int
     filled: int
     failed: int
+    items: int = 0
 
     def has_confirmed(self, generation: int) -> bool:
         """Report whether each thread has read the peers' file of that generation, the last that was written."""
@@ -74,7 +76,8 @@ def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
 def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Failure:
     if _COUNTERS[0] not in proxy:
         return Unsupported()
-    numbers = [stats.get(b"threads", b""), *(proxy.get(name, b"") for name in _COUNTERS)]
+    counters = (proxy.get(name, b"") for name in _COUNTERS)
+    numbers = [stats.get(b"threads", b""), *counters, stats.get(b"curr_items", b"0")]
     if not all(map(WHOLE.fullmatch, numbers)):
         return MALFORMED
     return HandoverState(*map(int, numbers))

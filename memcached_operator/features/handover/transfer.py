@@ -7,7 +7,7 @@ came last, so that both are compared by CAS, again and again, until nothing lack
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -34,13 +34,23 @@ class Transferred:
     Attributes:
         items: how many there were.
         lacking: how many of their values the other server did not have, and was asked for.
+        is_part: only items that were used lately.
     """
 
     items: int
     lacking: int
+    is_part: bool = False
 
 
-async def transfer(source: Endpoint, target: Endpoint, clients: Endpoint, timeout_s: float) -> Transferred | Failure:
+async def transfer(
+    source: Endpoint,
+    target: Endpoint,
+    clients: Endpoint,
+    timeout_s: float,
+    *,
+    used_since_s: float | None = None,
+    carried: Callable[[int], None] = lambda _: None,
+) -> Transferred | Failure:
     """Have a server copy what it lacks of another's items, which it has as a peer.
 
     Args:
@@ -48,17 +58,28 @@ async def transfer(source: Endpoint, target: Endpoint, clients: Endpoint, timeou
         target: the port for peers of the server that is to have them.
         clients: that one's port for clients.
         timeout_s: for all of it.
+        used_since_s: only what was used since then, by the server's clock in seconds since the epoch; None for all.
+        carried: takes how many items it has gone over.
     """
-    return await within(_transfer(source, target, clients), timeout_s)
+    return await within(_transfer(source, target, clients, used_since_s, carried), timeout_s)
 
 
-async def transfer_all(source: str, target: str) -> Transferred | Failure:
+async def transfer_all(
+    source: str, target: str, used_since_s: float | None, carried: Callable[[int], None]
+) -> Transferred | Failure:
     """`transfer` between servers at these addresses, of as many items as there may be."""
     there, clients = (Endpoint(target, port=port) for port in (PEERS_PORT, PORT))
-    return await transfer(Endpoint(source, port=PEERS_PORT), there, clients, _ALL_WITHIN_S)
+    here = Endpoint(source, port=PEERS_PORT)
+    return await transfer(here, there, clients, _ALL_WITHIN_S, used_since_s=used_since_s, carried=carried)
 
 
-async def _transfer(source: Endpoint, target: Endpoint, clients: Endpoint) -> Transferred:
+async def _transfer(
+    source: Endpoint,
+    target: Endpoint,
+    clients: Endpoint,
+    used_since_s: float | None,
+    carried: Callable[[int], None],
+) -> Transferred:
     total = lacking = 0
     async with (
         connection(source) as here,
@@ -66,7 +87,8 @@ async def _transfer(source: Endpoint, target: Endpoint, clients: Endpoint) -> Tr
         connection(clients) as asking,
         aclosing(items(source)) as blocks,
     ):
-        async for block in blocks:
+        async for all_ in blocks:
+            block = [each for each in all_ if used_since_s is None or each.used_s >= used_since_s]
             total += len(block)
             for some in _under_way(block):
                 absent = [item for item, has in zip(some, await _cas_of(there, some), strict=True) if has < item.cas]
@@ -74,7 +96,8 @@ async def _transfer(source: Endpoint, target: Endpoint, clients: Endpoint) -> Tr
                 values = [item for item, has in zip(absent, await _cas_of(here, absent), strict=True) if has]
                 lacking += len(values)
                 await asking.answers([b"mg %b%b\r\n" % each.words for each in values])
-    return Transferred(total, lacking)
+            carried(total)
+    return Transferred(total, lacking, used_since_s is not None)
 
 
 async def _cas_of(server: Connection, some: Sequence[Item]) -> list[int]:

@@ -97,11 +97,12 @@ class Scaler:
         spec = self._spec_of(memcached) if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:
             return False
-        known = self.known.of(memcached.key)
-        history = known.histories.get(pod.uid, History())
+        known, pods = self.known.of(memcached.key), self._caches.own_pods_of(memcached)
         retention_s = spec.memoryScaling.retentionSeconds
+        if answer.number("uptime") < retention_s and any(each.holder for each in pods if each.uid == pod.uid):
+            return False  # its items moved there, and are none older than it
+        history = known.histories.get(pod.uid, History())
         known.histories[pod.uid] = extended(history, answer, pod.restarts, self._window_s, retention_s)
-        pods = self._caches.own_pods_of(memcached)
         for gone in known.histories.keys() - {each.uid for each in pods if each.active}:
             del known.histories[gone]
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from memcached_operator.api.names import TELL_PORT
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
 from memcached_operator.core.objects.holder import holder_label
@@ -67,6 +68,8 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
         pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "", endpoint_label(owner.name))
     if spec.handover is not None:
         rules.append(_rule([{"podSelector": servers}, *operator], PEERS_PORT))
+    if spec.moves and operator:
+        rules.append(_rule(operator, TELL_PORT))
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",

@@ -12,7 +12,8 @@ import yaml
 
 from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
 from lab.programs import kubernetes
-from memcached_operator.core.objects.labels import PORT, selector_labels
+from memcached_operator.api.names import TELL_PORT
+from memcached_operator.core.objects.labels import PEERS_PORT, PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
 from tests.unit.manifests.install_files import deployment, installed, one, read
 
@@ -134,7 +135,7 @@ def test_whatever_selects_the_operators_pods_selects_them_by_the_same_labels() -
 def test_the_operator_may_ask_the_servers_of_every_namespace() -> None:
     policy = one(MANIFESTS / "components" / "network-policy" / "network_policy.yaml", "NetworkPolicy")
     _, servers = policy["spec"]["egress"]
-    assert servers["ports"] == [{"port": PORT, "protocol": "TCP"}]
+    assert servers["ports"] == [{"port": each, "protocol": "TCP"} for each in (PORT, PEERS_PORT, TELL_PORT)]
     (peer,) = servers["to"]
     assert peer["namespaceSelector"] == {}
     labels = selector_labels("any")

@@ -23,9 +23,10 @@ class MoveMemory:
         purged, given_up, unconfirmed: uids of pods; see `MoveSituation`.
         purges: uid of the pod that deletes what former owners have kept.
         confirmed_s: by the clock, since when each pod (by its uid) is known to have confirmed a generation.
-        answered_s: when each pod answered last.
+        silent_since_s: by the clock, since when a pod does not answer.
         copied: what passes have found, by the step.
         tasks: of what is under way: a purge, a pass.
+        carried: how many items the pass that is under way has gone over.
         awaited: what is waited for with a limit, and since when.
         reported: uids of pods whose move was reported to begin.
         refused_s: by the clock, when the API server refused to make a holder last, or to delete it.
@@ -37,9 +38,10 @@ class MoveMemory:
     given_up: dict[str, NotMoved] = field(default_factory=dict)
     unconfirmed: set[str] = field(default_factory=set)
     confirmed_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    answered_s: dict[str, float] = field(default_factory=dict)
+    silent_since_s: dict[str, float] = field(default_factory=dict)
     copied: dict[MoveStep, Copied] = field(default_factory=dict)
     tasks: dict[MoveStep, MoveTask] = field(default_factory=dict)
+    carried: int = 0
     awaited: tuple[object, float] | None = None
     reported: set[str] = field(default_factory=set)
     refused_s: float = float("-inf")
@@ -48,7 +50,9 @@ class MoveMemory:
     def keep(self, situation: MoveSituation) -> None:
         """Forget who was given up, but for those that are to be replaced still."""
         if situation.holder is None:
-            due = situation.stale | {situation.next_uid}  # also for memory that it cannot be given, or a Secret
+            ending = {each.pod.uid for each in situation.servers if each.ending is not None}
+            # Also for memory that it cannot be given, or a Secret.
+            due = situation.stale | {situation.next_uid} | ending
             kept = {uid: why for uid, why in self.given_up.items() if uid in due}
             self.given_up = {uid: why for uid, why in kept.items() if why is not NotMoved.UNNEEDED}
 
@@ -61,8 +65,11 @@ class MoveMemory:
                 self.purged.add(self.purges)
             elif step is not MoveStep.PREPARING:
                 before = self.copied.get(step, Copied())
-                if isinstance(answer, Transferred):
-                    self.copied[step] = Copied((*before.lacking, answer.lacking), answer.items)
+                if isinstance(answer, Transferred) and answer.is_part:
+                    self.copied[step] = replace(before, failures=0, has_hot=True, is_running=False)
+                elif isinstance(answer, Transferred):
+                    lacking = (*before.lacking, answer.lacking)
+                    self.copied[step] = Copied(lacking, answer.items, has_hot=before.has_hot)
                 else:
                     self.copied[step] = replace(before, failures=before.failures + 1, is_running=False)
 
@@ -70,7 +77,7 @@ class MoveMemory:
         """Leave off what is under way, and forget it."""
         for task in self.tasks.values():
             task.cancel()
-        for each in (self.tasks, self.copied, self.confirmed_s, self.answered_s):
+        for each in (self.tasks, self.copied, self.confirmed_s, self.silent_since_s):
             each.clear()
         self.refusal = None
         for uids in (self.purged, self.unconfirmed, self.reported):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from memcached_operator.api.status import MoveStep
-from memcached_operator.features.handover.move.situation import Copied, NotMoved
+from memcached_operator.api.status import HandoverMove, MoveStep
+from memcached_operator.features.handover.move.situation import Copied, Holder, MovingServer, NotMoved
 
 UNDER_WAY: Final[Mapping[MoveStep | None, str]] = {
     None: "{0} is not replaced yet, as its items cannot move while clients may have the former list of servers.",
@@ -21,9 +21,45 @@ UNDER_WAY: Final[Mapping[MoveStep | None, str]] = {
 """The message of the condition Progressing, by the names of the server and of the holder's pod."""
 
 
+_ALL: Final = Copied((0,))
+
+
 def moving(server: str) -> str:
     """The note of the event at the beginning."""
     return f"{server} is replaced by a new pod, and its items move with it"
+
+
+_STEPS_OF_10: Final = 10
+_ALL_OF: Final[Mapping[MoveStep, str]] = {
+    MoveStep.COPYING: " {0} % of {1:,} items are there.",
+    MoveStep.RESTORING: " {0} % of {1:,} items are back.",
+}
+
+
+def progress(
+    status: HandoverMove,
+    server: MovingServer | None,
+    holder: Holder | None,
+    carried: int,
+    copied: Mapping[MoveStep, Copied],
+) -> str:
+    """The message while a move is under way, in steps of ten so that the status seldom changes.
+
+    Args:
+        server: that moves, or that has taken its place.
+        carried: how many items the pass that is under way has gone over.
+    """
+    text = UNDER_WAY[status.step].format(status.server, status.holder)
+    held = holder.server if holder is not None else None
+    source = server if status.step is MoveStep.COPYING else held
+    done = copied.get(status.step, Copied())
+    if status.step in _ALL_OF and source is not None and source.items and not done.lacking:
+        share = min(100, 100 * carried // source.items) // _STEPS_OF_10 * _STEPS_OF_10
+        text += _ALL_OF[status.step].format(share, source.items)
+    if server is not None and server.ending is not None:
+        left_s = int(server.ending.left_s) // _STEPS_OF_10 * _STEPS_OF_10
+        text += f" Its pod ends in {left_s} s at the latest."
+    return text
 
 
 def moved(server: str, copied: Mapping[MoveStep, Copied], seconds: float | None) -> str:
@@ -33,11 +69,13 @@ def moved(server: str, copied: Mapping[MoveStep, Copied], seconds: float | None)
         copied: by the step, as far as this leader copied them.
         seconds: that it took, None where that is not known.
     """
-    items = max((each.items for each in copied.values()), default=None)
+    items = max((each.items for each in copied.values()), default=0)
     ends = (copied.get(step, Copied()).lacking[-1:] for step in (MoveStep.CLOSING, MoveStep.RESTORING))
     lost = sum(map(sum, ends))
-    count = f"{items:,} items" if items is not None else "its items"
+    count = f"{items:,} items" if items else "its items"
     but = f" but for {lost:,} that could not be copied" if lost else ""
+    if not copied.get(MoveStep.COPYING, _ALL).is_near:
+        but = " but for those that there was no time for"
     took = f" in {seconds:.0f} s" if seconds is not None else ""
     return f"{server} was replaced with {count}{but}{took}"
 

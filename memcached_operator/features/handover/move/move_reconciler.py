@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace as with_fields
-from prometheus_client import Metric
-from prometheus_client.metrics_core import CounterMetricFamily
 
-from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Problem, Status
+from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.events import RecordEvent
-from memcached_operator.core.objects.holder import Moving, holder_key, holder_label
+from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
-from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import STATEFUL_SETS, Caches
+from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
+from memcached_operator.features.handover.ending_server import DONE
+from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
-from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved
-from memcached_operator.features.handover.move.move_steps import decide_move
+from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
+from memcached_operator.features.handover.move.move_steps import decide_move, dismissed
 from memcached_operator.features.handover.move.situation import (
+    HOT_S,
     AbandonMove,
     Await,
     Copied,
     Copy,
     End,
+    Ending,
     Holder,
     MoveAwaited,
     MoveDecision,
@@ -51,38 +50,27 @@ from memcached_operator.features.handover.move.situation import (
 )
 from memcached_operator.features.handover.peers import Peers, peers_of
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
+from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
 from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, former_list_end_of
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime import (
-    Client,
-    Conflict,
-    Forbidden,
-    Invalid,
-    KeyedStates,
-    NotFound,
-    ObjectKey,
-    ServerError,
-    TooManyRequests,
-)
+from operator_runtime import Client, KeyedStates, ObjectKey
 
 logger = logging.getLogger(__name__)
 
 _ANSWER_WITHIN_S: Final = 1.0
 _AGAIN_S: Final = 0.3
 """After so long servers are queried again."""
-
-_HOLD_AGAIN_S: Final = 10.0
-"""After so long a holder that the API server refused is tried again."""
+_DISMISS_AGAIN_S: Final = 1.0
+"""After so long a pod that did not hear that it may end is told again, as before its hook began."""
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
 
-_RESULTS: Final = {"moved": "Moved", "not_moved": "NotMoved"}
-
-MakeHolder: TypeAlias = Callable[[MemcachedRecord, Spec, str, Mapping[str, str]], WorkloadManifest]
-"""Makes the StatefulSet of a holder, by the text that requested a restart of servers, and annotations of its pod."""
-Transfer: TypeAlias = Callable[[str, str], Coroutine[Any, Any, Transferred | Failure]]
+Transfer: TypeAlias = Callable[
+    [str, str, float | None, Callable[[int], None]], Coroutine[Any, Any, Transferred | Failure]
+]
+Say: TypeAlias = Callable[[str, str, float], Awaitable[bool | Failure]]
 
 
 class MoveCalls(NamedTuple):
@@ -90,14 +78,13 @@ class MoveCalls(NamedTuple):
 
     Attributes:
         tell: gives the pod of a server other peers.
-        holder: makes a holder.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
     transfer: Transfer
+    say: Say
     tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]]
-    holder: MakeHolder
 
 
 class MoveProgress(NamedTuple):
@@ -106,22 +93,24 @@ class MoveProgress(NamedTuple):
     Attributes:
         moving: what they require, None where none is desired or under way.
         status: of the one that is under way, None for none.
+        waiting: uids of pods that are ending, and may wait until their items have moved.
     """
 
     moving: Moving | None = None
     status: HandoverMove | None = None
     outcome: Outcome = EMPTY
-
-    @property
-    def is_underway(self) -> bool:
-        return self.status is not None
+    waiting: frozenset[str] = frozenset()
 
 
 NO_MOVE: Final = MoveProgress()
 
 
 class MoveReconciler:
-    """Takes the next step of one Memcached's move at a time; see `advance`."""
+    """Takes the next step of one Memcached's move at a time; see `advance`.
+
+    Attributes:
+        results: of moves.
+    """
 
     def __init__(
         self,
@@ -131,6 +120,7 @@ class MoveReconciler:
         record_event: RecordEvent,
         enqueue: Callable[[ObjectKey], None],
         calls: MoveCalls,
+        make_holder: MakeHolder,
         clock: Callable[[], float],
     ) -> None:
         """
@@ -139,62 +129,48 @@ class MoveReconciler:
             states: what is known of each Memcached.
             clock: monotonic seconds.
         """
-        self._client = client
         self._caches = caches
         self._known = states.keyed(MoveMemory)
         self._record_event = record_event
         self._enqueue = enqueue
         self._calls = calls
+        self._holders = Holders(client, caches, make_holder, clock)
         self._clock = clock
-        self._counts = Counter[str]()
-
-    def families(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(
+        self.results = ResultCounts(
             "memcached_operator_moves_total",
             "Servers that were to be replaced with their items, by whether these moved.",
-            labels=("result",),
+            *("moved", "not_moved"),
         )
-        for result, reason in _RESULTS.items():
-            family.add_metric((result,), self._counts[reason])
-        yield family
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
-        holder = self._holder(memcached)
-        return holder is not None and not holder.is_deleting
+        live = self._caches.stateful_sets.get(holder_key(memcached.key))
+        return live is not None and not live.deleting and is_owned(live, memcached.uid)
 
-    async def advance(
-        self,
-        memcached: MemcachedRecord,
-        spec: Spec | None,
-        next_uid: str | None,
-        desired: DesiredList,
-        last: Status,
-        pods: Sequence[PodRecord],
-        now: datetime,
-    ) -> MoveProgress:
-        """Take the next step.
+    async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
+        """Have those pods end that wait until their items have moved, where these do not."""
+        waiting = [each for each in pods if _ending(each, now) is not None and each.address]
+        heard = await asyncio.gather(*(self._calls.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
+        return Outcome(requeue_s=_DISMISS_AGAIN_S) if any(each is not True for each in heard) else EMPTY
 
-        Args:
-            spec: the specification, None while it cannot be read.
-            next_uid: of the pod that the rollout is about to replace; see `MoveSituation`.
-            last: the status as it was last written.
-            pods: the active ones.
-            now: the time, with its zone.
-        """
+    async def advance(self, found: HandoverInput) -> MoveProgress:
+        """Take the next step."""
+        memcached, spec = found.memcached, found.spec
         known = self._known.of(memcached.key)
         known.collect()
-        situation = await self._situation(memcached, known, spec, next_uid, desired, last, pods, now)
+        situation = await self._situation(found, known)
         decision = decide_move(situation)
         if self._is_late(known, decision):
             if decision.late is not None:
-                name = next((each.name for each in pods if each.uid == decision.uid), "")
+                name = next((each.pod.name for each in situation.servers if each.pod.uid == decision.uid), "")
                 decision = replace(decision, action=AbandonMove(decision.late, name))
             else:
                 known.unconfirmed.add(decision.uid)
-        outcome = await self._act(memcached, known, decision, spec, last, now)
+        outcome = await self._act(found, known, decision)
+        outcome += await self.dismiss([each.pod for each in dismissed(situation, decision)], found.now)
         known.keep(situation)
-        status = self._status(memcached, decision, last, now)
+        waiting = frozenset(each.pod.uid for each in situation.servers if each.ending is not None)
+        status = _status(memcached, decision, found.last, found.now)
         if status is None:
             known.purged.clear()  # the list may change now
             is_off = spec is not None and not spec.moves
@@ -203,45 +179,44 @@ class MoveReconciler:
                 is_going = decision.action.why is MoveAwaited.HOLDER_GONE
                 outcome += Outcome(requeue_s=_AGAIN_S if is_going else decision.action.for_s)
                 message = UNDER_WAY[MoveStep.DISCONNECTING if is_going else None].format(decision.name, _pod(memcached))
-            return MoveProgress(None if is_off else Moving({}, frozenset(known.given_up), message), None, outcome)
+            if waiting:
+                outcome += Outcome(requeue_s=_AGAIN_S)  # it waits as long as it hears of the operator
+            moving = None if is_off else Moving({}, frozenset(known.given_up), message)
+            return MoveProgress(moving, None, outcome, waiting)
         made_with = {}
         if (born := decision.made_with) is not None:
             peers = Peers(1, (born.pod.address,))
             made_with = {HOLDER_ANNOTATION: born.pod.uid, PEERS_ANNOTATION: str(peers)}
         released = frozenset((decision.uid,) if isinstance(decision.action, Release) else ())
-        message = UNDER_WAY[status.step].format(status.server, status.holder)
+        server = next((each for each in situation.servers if each.pod.name == status.server), None)
+        message = progress(status, server, situation.holder, known.carried, known.copied)
         is_held = situation.holder is not None and status.step not in (MoveStep.CLOSING, MoveStep.REPLACING)
         overrides = _NO_DISRUPTIONS if is_held and spec is not None and _has_budget(spec) else {}
         outcome += Outcome(requeue_s=_AGAIN_S)
-        return MoveProgress(Moving(made_with, released, message, overrides), status, outcome)
+        return MoveProgress(Moving(made_with, released, message, overrides), status, outcome, waiting)
 
-    async def _situation(
-        self,
-        memcached: MemcachedRecord,
-        known: MoveMemory,
-        spec: Spec | None,
-        next_uid: str | None,
-        desired: DesiredList,
-        last: Status,
-        pods: Sequence[PodRecord],
-        now: datetime,
-    ) -> MoveSituation:
+    async def _situation(self, found: HandoverInput, known: MoveMemory) -> MoveSituation:
+        memcached, spec, next_uid = found.memcached, found.spec, found.next_uid
         workload = self._caches.workloads_of(memcached).get("StatefulSet")
-        servers = [each for each in pods if workload is not None and each.workload == workload.kind]
-        holder = self._holder(memcached)
+        holder = self._holders.find(memcached)
+        servers = [each for each in found.pods if workload is not None and each.workload == workload.kind]
         staying = [each for each in servers if spec is None or each.ordinal < spec.size]
         uids = {next_uid} if holder is None else {each.uid for each in servers if each.name == holder.name}
-        found = await asyncio.gather(
-            *(self._server(known, each, is_queried=each.uid in uids) for each in servers),
-            *([self._server(known, holder.server.pod)] if holder is not None and holder.server is not None else []),
+        if workload is not None and not workload.deleting:
+            waiting = [each for each in found.ending if _may_wait(each, spec, holder, found.now)]
+            servers += waiting
+            uids |= {each.uid for each in waiting}
+        seen = await asyncio.gather(
+            *(self._server(known, each, found.now, is_queried=each.uid in uids) for each in servers),
+            *([self._server(known, holder.server.pod, found.now)] if holder is not None and holder.server else []),
         )
         if holder is not None and holder.server is not None:
-            holder = replace(holder, server=found.pop())
+            holder = replace(holder, server=seen.pop())
         return MoveSituation(
             None if spec is None else spec.moves and not spec.rollout.paused,
-            _begins_in_s(desired, last, now),
+            _begins_in_s(found.desired, found.last, found.now),
             next_uid,
-            found,
+            seen,
             frozenset(each.uid for each in staying if workload is not None and is_stale(each, workload)),
             holder,
             workload.holder if workload is not None else "",
@@ -252,29 +227,24 @@ class MoveReconciler:
             known.copied,
         )
 
-    def _holder(self, memcached: MemcachedRecord) -> Holder | None:
-        """The holder that there is; its pod only where that was made for the same server."""
-        key, labelled = holder_key(memcached.key), memcached.key._replace(name=holder_label(memcached.name))
-        live = self._caches.stateful_sets.get(key)
-        if live is None or not is_owned(live, memcached.uid):
-            return None
-        name, _, uid = live.holder.partition(" ")
-        own = (each for each in self._caches.pods_of(labelled) if each.active and each.holder == live.holder)
-        pod = next(own, None)
-        return Holder(name, uid, live.deleting, MovingServer(pod) if pod is not None else None)
-
-    async def _server(self, known: MoveMemory, pod: PodRecord, *, is_queried: bool = True) -> MovingServer:
-        peers, now_s = peers_of(pod.peers), self._clock()
+    async def _server(
+        self, known: MoveMemory, pod: PodRecord, now: datetime, *, is_queried: bool = True
+    ) -> MovingServer:
+        peers, now_s, ending = peers_of(pod.peers), self._clock(), _ending(pod, now)
         if not is_queried or not pod.address:
-            return MovingServer(pod, peers)
+            return MovingServer(pod, peers, ending=ending)
+        if ending is not None and pod.uid not in known.given_up:
+            # What its annotation has, it may not have been told yet; and it waits as long as it hears of the operator.
+            await self._calls.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
         answer = await self._calls.state_of(pod.address, _ANSWER_WITHIN_S)
-        answered_s = known.answered_s.setdefault(pod.uid, now_s)
-        if isinstance(answer, HandoverState):
-            answered_s = known.answered_s[pod.uid] = now_s
+        if not isinstance(answer, HandoverState):
+            silent_s = now_s - known.silent_since_s.setdefault(pod.uid, now_s)
+            return MovingServer(pod, peers, None, silent_s, isinstance(answer, Unsupported), ending)
+        known.silent_since_s.pop(pod.uid, None)
         confirmed_s = None
-        if isinstance(answer, HandoverState) and peers is not None and answer.has_confirmed(peers.generation):
+        if peers is not None and answer.has_confirmed(peers.generation):
             confirmed_s = now_s - known.confirmed_s.setdefault((pod.uid, peers.generation), now_s)
-        return MovingServer(pod, peers, confirmed_s, now_s - answered_s, isinstance(answer, Unsupported))
+        return MovingServer(pod, peers, confirmed_s, ending=ending, items=answer.items)
 
     def _is_late(self, known: MoveMemory, decision: MoveDecision) -> bool:
         """Report whether the same was to be done or waited for as long as it may take."""
@@ -284,57 +254,66 @@ class MoveReconciler:
             known.awaited = (what, self._clock())
         return decision.limit_s is not None and self._clock() - known.awaited[1] >= decision.limit_s
 
-    async def _act(
-        self,
-        memcached: MemcachedRecord,
-        known: MoveMemory,
-        decision: MoveDecision,
-        spec: Spec | None,
-        last: Status,
-        now: datetime,
-    ) -> Outcome:
-        key = memcached.key
+    async def _act(self, found: HandoverInput, known: MoveMemory, decision: MoveDecision) -> Outcome:
+        memcached, last = found.memcached, found.last
         match decision.action:
             case PurgeServer(server):
                 if MoveStep.PREPARING not in known.tasks:
                     since_s = former_list_end_of(last.handover).timestamp() if last.handover is not None else 0.0
                     purge = self._calls.purge(server.pod.address, since_s, PURGE_WITHIN_S)
                     known.purges = server.pod.uid
-                    self._begin(key, known, MoveStep.PREPARING, purge)
-            case Await() if decision.holds is not None and spec is not None:
-                return await self._hold(memcached, known, spec, decision.holds.pod)
+                    self._begin(memcached.key, known, MoveStep.PREPARING, purge)
+            case Await() if decision.holds is not None and found.spec is not None:
+                pod = decision.holds.pod
+                if pod.uid not in known.reported:
+                    known.reported.add(pod.uid)
+                    self._report(memcached, "Normal", "Moving", moving(pod.name))
+                await self._holders.hold(memcached, known, found.spec, pod)
             case Tell(server, peers):
                 if peers.is_closed:
                     known.copied.pop(MoveStep.CLOSING, None)  # of a former try
-                return await self._calls.tell(key, server.pod, peers)
-            case Copy(source, target):
+                return await self._calls.tell(memcached.key, server.pod, peers)
+            case Copy():
                 assert decision.step is not None
-                before = known.copied.get(decision.step, Copied())
-                known.copied[decision.step] = replace(before, is_running=True)
-                transfer = self._calls.transfer(source.pod.address, target.pod.address)
-                self._begin(key, known, decision.step, transfer)
+                self._copy(memcached.key, known, decision.step, decision.action, found.now)
             case AbandonMove(why, name):
                 known.end()
                 if decision.uid not in known.given_up:
                     known.given_up[decision.uid] = why
-                    type_ = "Normal" if why is NotMoved.UNNEEDED else "Warning"
-                    self._report(memcached, type_, "NotMoved", not_moved(name or decision.name, why))
+                    self._report_not_moved(memcached, name or decision.name, why)
                 return AT_ONCE
             case End(has_moved, why):
-                if (outcome := await self._let_go(memcached, known)) is not None:
+                if (outcome := await self._holders.let_go(memcached, known)) is not None:
                     return outcome
                 if has_moved:
                     since = parsed_time(last.handover.move.startTime) if last.handover and last.handover.move else None
-                    seconds = (now - since).total_seconds() if since is not None else None
+                    seconds = (found.now - since).total_seconds() if since is not None else None
+                    self.results["moved"] += 1
                     self._report(memcached, "Normal", "Moved", moved(decision.name, known.copied, seconds))
                 elif why is not None:
-                    self._report(memcached, "Warning", "NotMoved", not_moved(decision.name, why))
+                    self._report_not_moved(memcached, decision.name, why)
                 known.end()
         return EMPTY
 
-    def _report(self, memcached: MemcachedRecord, type_: Any, reason: str, note: str) -> None:
+    def _copy(self, key: ObjectKey, known: MoveMemory, step: MoveStep, copy: Copy, now: datetime) -> None:
+        known.copied[step] = replace(known.copied.get(step, Copied()), is_running=True)
+        known.carried = 0
+
+        def carried(items: int) -> None:
+            known.carried = items
+
+        used_since_s = now.timestamp() - HOT_S if copy.is_hot else None
+        transfer = self._calls.transfer(copy.source.pod.address, copy.target.pod.address, used_since_s, carried)
+        self._begin(key, known, step, transfer)
+
+    def _report_not_moved(self, memcached: MemcachedRecord, server: str, why: NotMoved) -> None:
+        if why is not NotMoved.UNNEEDED:
+            self.results["not_moved"] += 1
+        type_: Literal["Normal", "Warning"] = "Normal" if why is NotMoved.UNNEEDED else "Warning"
+        self._report(memcached, type_, "NotMoved", not_moved(server, why))
+
+    def _report(self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, note: str) -> None:
         logger.info("%s", note, extra={"fields": {"action": "move"}})
-        self._counts[reason] += type_ == "Warning" or reason == "Moved"
         self._record_event(memcached, type_, reason, "Move", note)
 
     def _begin(self, key: ObjectKey, known: MoveMemory, step: MoveStep, doing: Coroutine[Any, Any, Any]) -> None:
@@ -342,58 +321,31 @@ class MoveReconciler:
         task = known.tasks[step] = asyncio.get_running_loop().create_task(doing)
         task.add_done_callback(lambda ended: None if ended.cancelled() else self._enqueue(key))
 
-    async def _hold(self, memcached: MemcachedRecord, known: MoveMemory, spec: Spec, pod: PodRecord) -> Outcome:
-        """Make the holder of a server's items, which is born with the server as its peer."""
-        if self._clock() < known.refused_s + _HOLD_AGAIN_S:
-            return EMPTY
-        known.copied.clear()
-        peers = Peers(1, (pod.address,))
-        annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
-        workload = self._caches.workloads_of(memcached).get("StatefulSet")
-        restart = workload.restart if workload is not None else ""
-        made = self._calls.holder(memcached, spec, restart, annotations)
-        if pod.uid not in known.reported:
-            known.reported.add(pod.uid)
-            self._report(memcached, "Normal", "Moving", moving(pod.name))
-        try:
-            await self._client.create(STATEFUL_SETS, made.body())
-        except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
-            known.refused_s = self._clock()
-            logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
-        return EMPTY
 
-    async def _let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
-        """Delete the holder, with its pod before it; None once that was done."""
-        live = self._caches.stateful_sets.get(holder_key(memcached.key))
-        if live is None or not is_owned(live, memcached.uid):
-            return None
-        if known.refusal is not None and self._clock() < known.refused_s + _HOLD_AGAIN_S:
-            return Outcome((known.refusal,))
-        try:
-            await self._client.delete(
-                STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
-            )
-        except (Conflict, NotFound):
-            self._client.outdated(STATEFUL_SETS, live)
-            return AT_ONCE
-        except (Forbidden, Invalid) as error:
-            message = f"The StatefulSet {live.name} cannot be deleted: {error.message or error}"
-            known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
-            known.refused_s = self._clock()
-            return Outcome((known.refusal,))
-        except (ServerError, TooManyRequests) as error:
-            return Outcome(failures=(error,))
+def _ending(pod: PodRecord, now: datetime) -> Ending | None:
+    """The end of a pod that waits until its items have moved, None of one that does not."""
+    termination = pod.termination
+    if termination is None or not pod.transport.tell_port or (left_s := termination.ends_s - now.timestamp()) <= 0.0:
         return None
+    return Ending(left_s, termination.ends_s - termination.since_s)
 
-    def _status(
-        self, memcached: MemcachedRecord, decision: MoveDecision, last: Status, now: datetime
-    ) -> HandoverMove | None:
-        if decision.step is None:
-            return None
-        before = last.handover.move if last.handover is not None else None
-        name = decision.name or (before.server if before is not None else memcached.name)
-        since = before.startTime if before is not None and before.server == name else status_time(now)
-        return HandoverMove(name, _pod(memcached), decision.step, since)
+
+def _may_wait(pod: PodRecord, spec: Spec | None, holder: Holder | None, now: datetime) -> bool:
+    """Report whether the items of a pod that is ending are to move to the one that takes its place."""
+    if _ending(pod, now) is None or pod.workload != "StatefulSet" or pod.down:
+        return False
+    if spec is None:  # what is under way comes to its end
+        return holder is not None and holder.uid == pod.uid
+    return spec.moves and pod.ordinal < spec.size
+
+
+def _status(memcached: MemcachedRecord, decision: MoveDecision, last: Status, now: datetime) -> HandoverMove | None:
+    if decision.step is None:
+        return None
+    before = last.handover.move if last.handover is not None else None
+    name = decision.name or (before.server if before is not None else memcached.name)
+    since = before.startTime if before is not None and before.server == name else status_time(now)
+    return HandoverMove(name, _pod(memcached), decision.step, since)
 
 
 def _pod(memcached: MemcachedRecord) -> str:

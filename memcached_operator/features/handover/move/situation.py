@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.api.status import MoveStep
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.features.handover.peers import Peers
 
+HOT_S: Final = 120.0
+"""What was used within so many seconds moves first where the server's pod is about to end. memcached records a use once
+a minute."""
 FEW: Final = 200
 """So many items that lack are copied while the server refuses writes, which takes less than the pause before."""
 
@@ -28,6 +31,11 @@ class NotMoved(Enum):
     NOT_REPLACED = "it could not be replaced in time"
     NOT_WRITTEN = "its workload could not be changed in time"
     UNNEEDED = "it is not to be replaced for now"
+    NAME_TOO_LONG = "the name of its holder would be too long"
+    UNANSWERED = "it does not answer"
+    HANDOVER = "the list of servers changes, or clients may have the former one"
+    NOT_READY = "it was not ready when its pod was to end"
+    NO_TIME = "its pod had too little time left to end"
     ENDED = "it ended before its items were copied"
     NO_SUCCESSOR = "the new server did not start beside its holder"
 
@@ -47,6 +55,18 @@ class MoveAwaited(Enum):
     HOLDER_GONE = "the holder to be gone"
 
 
+class Ending(NamedTuple):
+    """End of a server's pod, that another client requested, or the operator, and that the pod's hook delays.
+
+    Attributes:
+        left_s: seconds until the node ends it in any case.
+        grace_s: how many there were.
+    """
+
+    left_s: float
+    grace_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class MovingServer:
     """A server, or a holder.
@@ -54,8 +74,10 @@ class MovingServer:
     Attributes:
         peers: as its annotation has them, None before there is one.
         confirmed_s: for so many seconds each of its threads is known to have read that, None where one has not.
-        silent_s: for so many seconds it has not answered; 0.0 where it was not queried.
+        silent_s: for so many seconds it has answered no query; 0.0 for the first that it does not answer.
         unsupported: it answers, and has no peers.
+        ending: of its pod, None where that is to stay.
+        items: that it has, as far as it said so.
     """
 
     pod: PodRecord
@@ -63,6 +85,8 @@ class MovingServer:
     confirmed_s: float | None = None
     silent_s: float = 0.0
     unsupported: bool = False
+    ending: Ending | None = None
+    items: int = 0
 
     @property
     def is_connected(self) -> bool:
@@ -96,12 +120,14 @@ class Copied:
         lacking: how many each pass found that the other server did not have, the last one last.
         items: how many there were.
         failures: passes that failed since one did not.
+        has_hot: what was used lately was copied first.
     """
 
     lacking: tuple[int, ...] = ()
     items: int = 0
     failures: int = 0
     is_running: bool = False
+    has_hot: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -123,7 +149,7 @@ class MoveSituation:
         wanted: items are to move; None while the specification cannot be read.
         begins_in_s: seconds until a move may begin, None while a hand-over is under way.
         next_uid: of the server that the rollout is about to replace, "" for none, None where that is not known yet.
-        servers: of the StatefulSet, which are not ending.
+        servers: of the StatefulSet, which are not ending, or whose pods may wait until their items have moved.
         stale: uids of those that are to be replaced.
         made_with: uid of the holder that new servers are made with, "" for none.
         is_observed: the StatefulSet's controller has read that; before, it may make one with the former.
@@ -186,15 +212,20 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Pass over a server's items, in which another copies what it lacks of them."""
+    """Pass over a server's items, in which another copies what it lacks of them.
+
+    Attributes:
+        is_hot: only of those that were used lately.
+    """
 
     source: MovingServer
     target: MovingServer
+    is_hot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Replacement of the server, whose holder has its items."""
+    """Replacement of the server, whose holder has its items, or as many as there was time for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec.disruptionBudget.maxUnavailable": 1,
         "spec.handover.periodSeconds": 600,
         "spec.discovery.autoDiscovery.inServers": False,
+        "spec.handover.moves.gracePeriodSeconds": 300,
         "spec.tls.clientAuth": "None",
         "spec.tls.reload": "Live",
         "status": UNSEEN,

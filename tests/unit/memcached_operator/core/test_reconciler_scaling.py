@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.core.objects.labels import HOLDER_ANNOTATION
 from memcached_operator.core.rollout.live.resize_state import PATIENCE_S
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Forbidden, Invalid
@@ -372,3 +373,20 @@ async def test_the_metrics_have_memory_and_retention(scaled: World, servers: Ser
         "observed_retention_seconds": 720.0,
         "required_retention_seconds": 3600.0,
     }
+
+
+async def test_servers_whose_items_moved_there_are_judged_once_they_run_for_the_retention(
+    scaled: World, servers: Servers
+) -> None:
+    for ordinal in range(2):
+        moved = pod(scaled, ordinal)
+        moved["metadata"]["annotations"][HOLDER_ANNOTATION] = "uid-of-a-holder"
+        scaled.api.put(moved)
+    servers.uptime = 0
+    servers.record_answers(LOSS)
+    await sent(scaled)
+    assert (scaled.status["memory"], scaled.condition("Retaining")) == ("64Mi", ("Unknown", "Observing"))
+    servers.uptime = 3600  # its default
+    servers.record_answers(LOSS)
+    await sent(scaled)
+    assert scaled.status["memory"] == "80Mi"

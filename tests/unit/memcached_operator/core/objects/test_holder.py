@@ -36,6 +36,8 @@ def test_a_holder_is_one_pod_of_the_template_under_another_name_with_somewhat_mo
     assert template["metadata"]["annotations"].items() >= HELD.items()
     assert annotations_of(holder(servers(with_more=True), HELD))[MEMORY_ANNOTATION].startswith("67Mi,")
     (container,) = template["spec"]["containers"]
+    assert "lifecycle" not in container
+    assert "terminationGracePeriodSeconds" not in template["spec"]
     assert container["image"] == IMAGE
     assert "67" in container["command"]
     scripts = [each["configMap"]["name"] for each in template["spec"]["volumes"] if "configMap" in each]
@@ -60,10 +62,6 @@ def test_a_holder_that_is_to_be_named_no_more_is_a_difference_and_nothing_else_i
     assert {each.path for each in CODEC.differ(bare, live)} == {
         f"spec.template.metadata.annotations[{name}]" for name in NAMED
     }
-
-
-def test_servers_that_move_do_not_wait_before_they_end() -> None:
-    assert "lifecycle" not in servers().body()["spec"]["template"]["spec"]["containers"][0]
 
 
 def _live(made: WorkloadManifest) -> dict[str, Any]:

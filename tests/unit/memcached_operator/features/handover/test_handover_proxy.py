@@ -15,6 +15,7 @@ from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import as_json
 from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, scripts_of, template
 from memcached_operator.core.objects.scripts import suffix
+from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua
 from memcached_operator.features.network_policy.network_policy import network_policy
@@ -117,6 +118,39 @@ def test_a_pod_has_the_file_of_its_peers_and_both_ports() -> None:
     assert transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).peers_port
 
 
+MOVES = {"moves": {"gracePeriodSeconds": 120}}
+
+
+def test_a_pod_whose_items_move_waits_before_it_ends_and_is_told_meanwhile() -> None:
+    moving = _with_handover(handover=MOVES)
+    pod, scripts = _pod(moving), dict(scripts_of(moving))
+    (memcached,) = pod["spec"]["containers"]
+
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 120
+    hook = {"exec": {"command": ["sh", "/etc/memcached/scripts/before_end.sh", "/dev/shm"]}}
+    assert memcached["lifecycle"] == {"preStop": hook}
+    assert {"before_end.sh", "handover.lua", "handover.sh"} == scripts.keys()
+    assert scripts["handover.lua"].startswith(lua())
+    listeners = "proto[proxy]:*:11211,proto[ascii]:*:11210,proto[proxy]:tag[tell]:*:11209"
+    assert f"exec \"$program\" -l '{listeners}' -o" in scripts["handover.sh"]
+    assert "-l '*:11211,*:11210' \"$@\"" in scripts["handover.sh"]
+    assert [port["containerPort"] for port in memcached["ports"]] == [11211, 11210, 11209]
+    assert transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).tell_port
+
+
+def test_a_pod_that_shares_the_nodes_memory_does_not_wait() -> None:
+    pod = _pod(_with_handover(handover=MOVES, podTemplate={"spec": {"hostIPC": True}}))
+    assert "lifecycle" not in pod["spec"]["containers"][0]
+    assert "terminationGracePeriodSeconds" not in pod["spec"]
+    assert not transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).tell_port
+
+
+def test_a_pod_that_waits_no_longer_than_its_own_template_says() -> None:
+    given = {"spec": {"terminationGracePeriodSeconds": 40}}
+    made = desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=_with_handover(handover=MOVES, podTemplate=given))
+    assert made.body()["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 40
+
+
 def test_for_how_long_is_no_matter_of_the_pods() -> None:
     assert _pod(_with_handover(handover={"periodSeconds": 60})) == _pod(_with_handover())
 
@@ -140,6 +174,13 @@ def test_only_servers_and_the_operator_reach_the_port_of_peers() -> None:
     (_, operator) = rules[1]
     assert rules == [(11211, [clients]), (11211, operator), (11210, [servers, *operator])]
     assert clients not in operator
+
+
+def test_only_the_operator_tells_a_server_that_is_ending_its_peers() -> None:
+    spec = _with_handover(handover=MOVES, networkPolicy={"ingress": []})
+    rules = network_policy(OWNER, spec, "memcached-operator-system").spec.ingress or ()
+    assert [each["from"] for each in rules if each["ports"][0]["port"] == 11209] == [rules[0]["from"]]
+    assert "namespaceSelector" in rules[0]["from"][0]
 
 
 def test_the_holder_of_a_servers_items_reaches_that_port_and_is_reached_as_the_servers_are() -> None:

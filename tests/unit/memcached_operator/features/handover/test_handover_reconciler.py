@@ -90,6 +90,11 @@ class Servers:
         found = {"handover": {"periodSeconds": FOR_S}, "workload": "StatefulSet"} | spec
         self.world.memcached(size=size, drainPeriodSeconds=1, **found)
 
+    def counted(self) -> dict[str, float]:
+        """How many changes of the list had a hand-over, and had none."""
+        families = {each.name: each for each in self.world.reconciler.families()}
+        return {each.labels["result"]: each.value for each in families["memcached_operator_handovers"].samples}
+
     @property
     def listed(self) -> int:
         return len(self.world.status.get("serverList", ()))
@@ -172,6 +177,7 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
     await servers.control_and_reconcile()
     assert servers.world.condition("Ready") == ("True", "AllServersReady")
     assert servers.world.condition("HandingOver") == ("False", "Complete")
+    assert servers.counted() == {"handed_over": 1, "given_up": 0}
 
 
 async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
@@ -205,6 +211,8 @@ async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from
     assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
     assert "cannot hand over: they need memcached 1.6.45 or newer" in servers.world.message("Discouraged")
     assert "HandoverUnavailable" in [each.reason for each in servers.world.recorder.events]
+    await servers.control_and_reconcile()
+    assert servers.counted() == {"handed_over": 0, "given_up": 1}
 
 
 async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_reported() -> None:

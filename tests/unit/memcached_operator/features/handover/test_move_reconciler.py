@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.features.handover.ending_server import DONE
 from memcached_operator.features.handover.handover_reconciler import PeersPort
 from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
@@ -39,9 +41,10 @@ class MovingServers(Servers):
 
     def __init__(self) -> None:
         super().__init__()
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
         self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
+        self.said: list[tuple[str, str]] = []
         self.lacking: list[int] = []
         self.holder_ready, self.holder_stays, self.has_room = True, False, True
         self.moves: list[tuple[str, str]] = []
@@ -50,10 +53,19 @@ class MovingServers(Servers):
     async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
         return await super().state_of(address, timeout_s)
 
-    async def transfer(self, source: str, target: str) -> Transferred | Failure:
+    async def say(self, address: str, text: str, timeout_s: float) -> bool | Failure:
+        self.said.append((address, text))
+        return SILENT if address in self.silent else True
+
+    async def transfer(
+        self, source: str, target: str, used_since_s: float | None, carried: Callable[[int], None]
+    ) -> Transferred | Failure:
         self.transfers.append((source, target))
         if {source, target} & self.silent:
             return SILENT
+        if used_since_s is not None:
+            return Transferred(100, 90, is_part=True)
+        carried(1000)
         return Transferred(1000, self.lacking.pop(0) if self.lacking else 0)
 
     def change(self, size: int, **spec: Any) -> None:
@@ -87,7 +99,8 @@ class MovingServers(Servers):
     def control(self) -> None:
         objects = self.world.api.objects
         for key in [key for key in objects if key[0] == "Pod" and objects[key]["metadata"].get("deletionTimestamp")]:
-            del objects[key]
+            if not self._waits(objects[key]):
+                del objects[key]
         if self.holder is not None and "deletionTimestamp" in self.holder["metadata"] and not self.holder_stays:
             del objects["StatefulSet", NAMESPACE, HOLDER]
         holder = self.holder
@@ -120,6 +133,29 @@ class MovingServers(Servers):
             kept["status"]["podIP"] = self._addresses[kept["metadata"]["uid"]]
             self.world.api.put(kept)
 
+    def end(self, ordinal: int, grace_s: int = 300) -> str:
+        """Delete a server's pod, as others do; its uid."""
+        found = pod(self.world, ordinal)
+        times = {"deletionTimestamp": rfc3339(self.world, in_s=grace_s), "deletionGracePeriodSeconds": grace_s}
+        found["metadata"] |= times
+        self.world.api.put(found)
+        return str(found["metadata"]["uid"])
+
+    def _waits(self, found: Json) -> bool:
+        """Whether the hook of a pod that others deleted goes on."""
+        if "deletionGracePeriodSeconds" not in found["metadata"]:
+            return False
+        is_over = found["metadata"]["deletionTimestamp"] <= rfc3339(self.world)
+        return not is_over and (found["status"]["podIP"], DONE) not in self.said
+
+    async def replaced(self, uid: str, reconciles: int = 400) -> None:
+        """Reconcile until that pod is gone, and nothing is under way."""
+        for _ in range(reconciles):
+            await self.control_and_reconcile(0.3)
+            if uid not in {each["metadata"]["uid"] for each in self.pods()} and self.move is None:
+                return
+        raise AssertionError(f"{self.moves}: {self.world.status}")
+
     @property
     def budget(self) -> int:
         found = self.world.api.objects["PodDisruptionBudget", NAMESPACE, NAME]
@@ -129,7 +165,7 @@ class MovingServers(Servers):
     def held_address(self) -> str:
         return str(self.world.api.objects["Pod", NAMESPACE, HELD]["status"]["podIP"])
 
-    def counted(self) -> dict[str, float]:
+    def moves_counted(self) -> dict[str, float]:
         families = [*self.world.reconciler.families()]
         (family,) = [each for each in families if each.name == "memcached_operator_moves"]
         return {each.labels["result"]: each.value for each in family.samples}
@@ -154,9 +190,9 @@ class MovingServers(Servers):
     def lead_anew(self) -> None:
         """Let another operator lead, which knows what the cluster shows."""
         before = self.world
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer)
+        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
         self.world = World(api=before.api, peers_port=port)
-        self.world.clock.advance(before.clock.now)
+        self.world.clock.advance(before.clock.now - self.world.clock.now)
 
     async def done(self, reconciles: int = 400) -> None:
         """Reconcile until all servers run the template."""
@@ -192,7 +228,7 @@ async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items()
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
     assert all(each is not None and not each.addresses for each in servers.peers().values())
     assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
-    assert servers.counted() == {"moved": 3, "not_moved": 0}
+    assert servers.moves_counted() == {"moved": 3, "not_moved": 0}
     assert "with 1,000 items in " in next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
 
 
@@ -440,7 +476,7 @@ async def test_who_may_not_change_pods_has_servers_replaced_as_ever() -> None:
     await servers.done(600)
     assert servers.holder is None
     assert reasons(servers.world).count("NotMoved") == 2
-    assert servers.counted() == {"moved": 0, "not_moved": 2}
+    assert servers.moves_counted() == {"moved": 0, "not_moved": 2}
 
 
 async def test_a_holder_that_the_api_server_refuses_is_not_tried_without_a_pause() -> None:
@@ -552,3 +588,177 @@ async def test_while_the_specification_cannot_be_read_the_server_takes_writes() 
     servers.change(2, maxConnections=2048)
     await servers.done()
     assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_server_that_others_delete_keeps_its_items_by_the_same_steps() -> None:
+    servers = await begun(3)
+    servers.lacking = [900, 150, 3]
+    address = pod(servers.world, 1)["status"]["podIP"]
+    await servers.replaced(servers.end(1))
+    assert servers.moves == [(f"{NAME}-1", step) for step in STEPS]
+    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"]
+    assert servers.moves_counted() == {"moved": 1, "not_moved": 0}
+    assert (servers.holder, servers.budget) == (None, 1)
+    assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
+    texts = [text for at, text in servers.said if at == address]
+    held = next(text for text in texts if "closed" in text)
+    assert texts.index(held) < texts.index(DONE)
+    assert servers.transfers.count((address, servers.transfers[0][1])) > 2
+    assert {at for at, text in servers.said if text == DONE} == {address}
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_another_leader_goes_on_with_a_pod_that_waits(step: str) -> None:
+    servers = await begun(2)
+    uid = servers.end(1)
+    await servers.at(f"{NAME}-1", step)
+    servers.lead_anew()
+    await servers.replaced(uid)
+    assert [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"] == []
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+
+
+async def test_servers_that_are_deleted_together_move_one_after_the_other() -> None:
+    servers = await begun(3)
+    uids = [servers.end(ordinal) for ordinal in (0, 2)]
+    for uid in uids:
+        await servers.replaced(uid)
+    assert sorted({name for name, _ in servers.moves}) == [f"{NAME}-0", f"{NAME}-2"]
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_server_of_a_rolling_change_that_others_delete_goes_on() -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", "Copying")
+    servers.end(1)
+    await servers.done()
+    assert reasons(servers.world).count("Moved") == 2
+
+
+@pytest.mark.parametrize("step", STEPS[:4])
+async def test_a_server_that_is_deleted_goes_before_another_of_a_rolling_change(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.end(0)
+    await servers.done()
+    assert [each for each in servers.moves if each[1] == "Restoring"] == [
+        (f"{NAME}-{each}", "Restoring") for each in (0, 1)
+    ]
+    assert reasons(servers.world).count("Moved") == 2
+
+
+async def test_a_pod_that_is_on_a_lost_node_is_not_waited_for() -> None:
+    servers = await begun(2)
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    servers.end(1, 20)
+    servers.world.clock.advance(21)
+    servers.world.show()
+    await servers.reconcile(0.3)
+    assert servers.move is None
+    assert servers.said == []
+
+
+async def test_a_holder_that_does_not_get_ready_delays_a_pod_for_a_quarter_of_its_time_at_most() -> None:
+    servers = await begun(2)
+    servers.holder_ready = False
+    uid, began_s = servers.end(1, 100), servers.world.clock.now
+    await servers.replaced(uid)
+    assert servers.world.clock.now - began_s < 35.0
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert notes == [f"The items of {NAME}-1 do not move, as its holder did not get ready in time"]
+
+
+@pytest.mark.parametrize("lacking", [[3**power for power in range(200, 6, -1)], []])
+async def test_a_pod_whose_time_is_over_ends_with_what_was_copied(lacking: list[int]) -> None:
+    servers = await begun(2)
+    servers.lacking = lacking
+    uid = servers.end(1, 30)
+    for _ in range(400):
+        await servers.control_and_reconcile(0.3)
+        if servers.move is not None and servers.move["step"] == "Replacing":
+            servers.lacking = []
+        if uid not in {each["metadata"]["uid"] for each in servers.pods()} and servers.move is None:
+            break
+    moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    assert ("but for those that there was no time for" in moved) == bool(lacking)
+
+
+async def test_a_server_whose_holder_fails_ends_after_new_ones_are_made_without_it() -> None:
+    servers = await begun(2)
+    servers.lacking = [*range(9000, 300, -1)]
+    uid, address = servers.end(1), pod(servers.world, 1)["status"]["podIP"]
+    await servers.at(f"{NAME}-1", "Copying")
+    servers.silent = {servers.held_address}
+    for _ in range(60):
+        await servers.control_and_reconcile(0.5)
+        if (address, DONE) in servers.said:
+            break
+    assert HOLDER_ANNOTATION not in servers.template
+    await servers.replaced(uid)
+    assert "NotMoved" in reasons(servers.world)
+
+
+async def test_pods_that_leave_for_good_end_at_once_and_nothing_says_so() -> None:
+    servers = await begun(3)
+    servers.change(2)
+    await servers.until("Published")
+    address = pod(servers.world, 2)["status"]["podIP"]
+    servers.end(2)
+    servers.world.show()
+    await servers.reconcile(0.3)
+    assert servers.said == [(address, DONE)]
+    assert "NotMoved" not in reasons(servers.world)
+
+
+@pytest.mark.parametrize("change", ["moves", "handover", "invalid"])
+async def test_pods_wait_for_no_move_that_is_not_desired(change: str) -> None:
+    servers = await begun(2)
+    specs: dict[str, dict[str, Any]] = {
+        "moves": {"handover": {"periodSeconds": FOR_S}},
+        "handover": {"handover": None},
+        "invalid": {"maxConnections": 1},
+    }
+    servers.change(2, rollout={"paused": True}, **specs[change])
+    await servers.control_and_reconcile()
+    servers.said.clear()
+    address = pod(servers.world, 1)["status"]["podIP"]
+    servers.end(1)
+    servers.world.show()
+    await servers.reconcile(0.3)
+    assert servers.said == [(address, DONE)]
+
+
+async def test_pods_of_a_memcached_that_is_deleted_end_at_once() -> None:
+    servers = await begun(2)
+    address = pod(servers.world, 1)["status"]["podIP"]
+    servers.end(1)
+    del servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    servers.world.show()
+    await servers.world.reconcile(after_s=0.3)
+    assert servers.said == [(address, DONE)]
+
+
+async def test_a_pod_that_did_not_hear_that_it_may_end_is_told_again() -> None:
+    servers = await begun(2)
+    servers.change(2, handover={"periodSeconds": FOR_S}, rollout={"paused": True})
+    await servers.control_and_reconcile()
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    servers.end(1)
+    servers.world.show()
+    await servers.reconcile(0.3)
+    assert servers.requeue_s is not None
+    assert servers.requeue_s <= 1.0
+    del servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    servers.world.show()
+    assert (await servers.world.reconcile(after_s=0.3)).requeue_after_s == 1.0
+
+
+async def test_progress_is_told_in_steps_of_ten() -> None:
+    servers = await begun(2)
+    servers.lacking = [*range(9000, 300, -1)]
+    servers.end(1, 300)
+    await servers.at(f"{NAME}-1", "Preparing")
+    assert "Its pod ends in 290 s at the latest." in servers.world.message("Progressing")

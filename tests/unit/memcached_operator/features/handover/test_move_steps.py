@@ -10,13 +10,19 @@ import msgspec
 import pytest
 
 from memcached_operator.api.status import MoveStep
+from memcached_operator.core.objects.holder import HELD_NAME_MAX_LENGTH
 from memcached_operator.core.observed.pod_status import NO_PROBLEM
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.features.handover.move.move_steps import (
     BEGUN_S,
     CLOSED_WITHIN_S,
+    HOLDER_WITHIN_S,
+    LAST_S,
+    LEAST_S,
     REPLACED_WITHIN_S,
+    UNANSWERED_S,
     decide_move,
+    dismissed,
 )
 from memcached_operator.features.handover.move.situation import (
     FEW,
@@ -25,6 +31,7 @@ from memcached_operator.features.handover.move.situation import (
     Copied,
     Copy,
     End,
+    Ending,
     Holder,
     MoveAction,
     MoveAwaited,
@@ -194,6 +201,155 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
 ]
 
 
+def ends(server: MovingServer, left_s: float = 200.0, grace_s: float = 300.0) -> MovingServer:
+    return replace(server, ending=Ending(left_s, grace_s))
+
+
+def told_to_end(server: MovingServer | None, held: Holder | None, made_with: str = "h", **fields: Any) -> MoveSituation:
+    """What the rollout says is of no matter, as where its pod was made from the present template."""
+    return seen(server, held, made_with, **{"next_uid": "", "stale": frozenset(), "wanted": False} | fields)
+
+
+UNTIMELY = LAST_S - 1.0
+ENDING: list[tuple[str, MoveSituation, Any]] = [
+    ("it is purged", told_to_end(ends(old()), None, ""), PurgeServer(ends(old()))),
+    (
+        "it goes before the one of the rollout",
+        told_to_end(ends(old()), None, "", next_uid="other", wanted=True),
+        PurgeServer(ends(old())),
+    ),
+    (
+        "it goes before one that moves for the rollout",
+        seen(old(HAS), holder(), servers=(old(HAS), ends(OTHER))),
+        AbandonMove(NotMoved.UNNEEDED),
+    ),
+    ("its holder starts", told_to_end(ends(old()), ALONE, ""), Await(MoveAwaited.HOLDER)),
+    ("it has hidden", told_to_end(ends(old()), holder(), ""), Tell(ends(old()), Peers(5, (HELD.address,)))),
+    (
+        "what was used lately is copied first",
+        told_to_end(ends(old(HAS)), holder()),
+        Copy(ends(old(HAS)), holder().server or OTHER, is_hot=True),
+    ),
+    (
+        "then all",
+        told_to_end(ends(old(HAS)), holder(), **copied(COPYING, Copied(has_hot=True))),
+        Copy(ends(old(HAS)), holder().server or OTHER),
+    ),
+    (
+        "little lacks",
+        told_to_end(ends(old(HAS)), holder(), **copied(COPYING, WHOLE)),
+        Tell(ends(old(HAS)), Peers(7, (HELD.address,), is_closed=True)),
+    ),
+    ("nothing lacks", told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, WHOLE)), Release()),
+    ("it is not ready", told_to_end(ends(old(ready=False)), None, ""), AbandonMove(NotMoved.NOT_READY)),
+    (
+        "others changed what it has",
+        told_to_end(ends(old(outdated_items=True)), None, ""),
+        AbandonMove(NotMoved.NOT_READY),
+    ),
+    (
+        "it does not answer",
+        told_to_end(replace(ends(old()), silent_s=UNANSWERED_S + 1.0), None, ""),
+        AbandonMove(NotMoved.UNANSWERED),
+    ),
+    ("a hand-over is under way", told_to_end(ends(old()), None, "", begins_in_s=None), AbandonMove(NotMoved.HANDOVER)),
+    (
+        "a former list has clients for longer",
+        told_to_end(ends(old()), None, "", begins_in_s=190.0),
+        AbandonMove(NotMoved.HANDOVER),
+    ),
+    (
+        "a former list has clients for a moment",
+        told_to_end(ends(old()), None, "", begins_in_s=100.0),
+        Await(MoveAwaited.FORMER_CLIENTS, 100.0),
+    ),
+    ("it has no time", told_to_end(ends(old(), LEAST_S - 1.0), None, ""), AbandonMove(NotMoved.NO_TIME)),
+    ("it was given up", told_to_end(ends(old()), None, "", given_up=frozenset(("old",))), NoMove()),
+    (
+        "its time is over before it is purged",
+        told_to_end(ends(old(), UNTIMELY), ALONE, ""),
+        AbandonMove(NotMoved.NO_TIME),
+    ),
+    (
+        "its time is over before the template has the holder",
+        told_to_end(ends(old(HAS), UNTIMELY), holder(), ""),
+        AbandonMove(NotMoved.NO_TIME),
+    ),
+    (
+        "its time is over while it is copied",
+        told_to_end(ends(old(HAS), UNTIMELY), holder(), **copied(COPYING, replace(FAR, is_running=True))),
+        Release(),
+    ),
+    ("its time is over while it is closed", told_to_end(ends(old(CLOSED, 1.0), UNTIMELY), holder()), Release()),
+    (
+        "its time is over, and the holder does not answer for a moment",
+        told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None)),
+        Release(),
+    ),
+    (
+        "its time is over, and the holder is silent",
+        told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None, silent_s=9.0)),
+        AbandonMove(NotMoved.HOLDER_FAILED),
+    ),
+    (
+        "its time is over, and the holder is given up",
+        told_to_end(ends(old(HAS), UNTIMELY), FORGOT),
+        Await(MoveAwaited.TEMPLATE),
+    ),
+    (
+        "the former holder is going",
+        told_to_end(ends(old()), Holder("a-0", "x", is_deleting=True), ""),
+        Await(MoveAwaited.HOLDER_GONE),
+    ),
+]
+
+
+@pytest.mark.parametrize(("situation", "action"), [each[1:] for each in ENDING], ids=[each[0] for each in ENDING])
+def test_a_server_whose_pod_waits_goes_through_the_same_steps(situation: MoveSituation, action: MoveAction) -> None:
+    assert decide_move(situation).action == action
+
+
+@pytest.mark.parametrize(("grace_s", "limit_s"), [(300.0, 60.0), (60.0, 15.0), (3600.0, 60.0)])
+def test_a_pod_that_waits_gives_a_holder_a_quarter_of_its_time(grace_s: float, limit_s: float) -> None:
+    server = ends(old(), grace_s=grace_s)
+    for held in (None, ALONE):
+        waits = decide_move(told_to_end(server, held, "", purged=frozenset(("old",))))
+        assert (waits.limit_s, waits.late) == (limit_s, NotMoved.HOLDER_NOT_READY)
+    assert decide_move(seen(old(), ALONE, "")).limit_s == HOLDER_WITHIN_S
+
+
+GIVEN_UP: dict[str, Any] = {"given_up": frozenset(("old",))}
+
+
+@pytest.mark.parametrize(
+    ("situation", "may_end"),
+    [
+        (told_to_end(ends(old()), None, ""), False),
+        (told_to_end(ends(old()), None, "", **GIVEN_UP), True),
+        (told_to_end(ends(old(HAS)), holder(), **GIVEN_UP), False),
+        (told_to_end(ends(old(HAS)), FORGOT, **GIVEN_UP), False),
+        (told_to_end(ends(old(HAS)), FORGOT, "", is_observed=False, **GIVEN_UP), False),
+        (told_to_end(ends(old(HAS)), FORGOT, "", **GIVEN_UP), True),
+        (told_to_end(ends(old(HAS)), Holder("a-0", "x"), **GIVEN_UP), True),
+        (told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, WHOLE)), True),
+        (told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, FAR)), False),
+        (seen(old(CLOSED, 1.0), holder(), **copied(CLOSING, WHOLE)), False),
+    ],
+)
+def test_a_pod_ends_once_its_items_are_with_the_holder_or_nobody_is_made_with_one_that_was_given_up(
+    situation: MoveSituation, may_end: bool
+) -> None:
+    found = dismissed(situation, decide_move(situation))
+    assert [each.pod.uid for each in found] == ["old"] * may_end
+
+
+def test_a_name_that_leaves_no_room_for_the_holders_moves_nothing() -> None:
+    long = "a" * (HELD_NAME_MAX_LENGTH + 1)
+    for server in (old(memcached=long), ends(old(memcached=long))):
+        assert decide_move(seen(server, None, "")).action == AbandonMove(NotMoved.NAME_TOO_LONG)
+    assert decide_move(seen(old(memcached=long[1:]), None, "")).action == PurgeServer(old(memcached=long[1:]))
+
+
 @pytest.mark.parametrize(("situation", "action"), [each[1:] for each in NEXT], ids=[each[0] for each in NEXT])
 def test_each_step_follows_from_what_is_seen(situation: MoveSituation, action: MoveAction) -> None:
     assert decide_move(situation).action == action
@@ -218,7 +374,8 @@ def _any(chance: random.Random) -> MoveSituation:
     servers = [OTHER]
     kind = chance.randrange(3)
     if kind == 0:
-        servers.append(_any_server(chance, old, None, Peers(4), HAS, CLOSED, Peers(9, ("10.7.7.7",))))
+        server = _any_server(chance, old, None, Peers(4), HAS, CLOSED, Peers(9, ("10.7.7.7",)))
+        servers.append(ends(server, chance.choice((1.0, 20.0, 200.0))) if chance.random() < 0.4 else server)
     elif kind == 1:
         servers.append(_any_server(chance, new, None, Peers(1, (HELD.address,)), Peers(2)))
     held = chance.choice((None, ALONE, replace(ALONE, is_deleting=True), holder(), FORGOT, holder(confirmed_s=None)))
@@ -253,6 +410,9 @@ def test_whatever_is_seen_no_step_leaves_out_what_makes_it_safe(seed: int) -> No
         situation = _any(chance)
         found = decide_move(situation)
         _check(situation, found)
+        for each in dismissed(situation, found):
+            is_released = isinstance(found.action, Release) and found.uid == each.pod.uid
+            assert is_released or each.pod.uid in situation.given_up
 
 
 def _check(situation: MoveSituation, found: MoveDecision) -> None:
@@ -267,9 +427,10 @@ def _check(situation: MoveSituation, found: MoveDecision) -> None:
             assert server.is_connected
         case Release():
             server = next(each for each in situation.servers if each.pod.uid == "old")
-            assert server.peers is not None
-            assert server.peers.is_closed
+            assert server.is_connected
             assert situation.made_with == HELD.uid
+            is_closed = server.peers is not None and server.peers.is_closed
+            assert is_closed or (server.ending is not None and server.ending.left_s < LAST_S)
         case Tell(server, Peers(addresses=())) if server.is_connected and server.pod.uid != HELD.uid:
             is_other = server.peers is not None and HELD.address not in server.peers.addresses
             is_made_without = situation.is_observed and not situation.made_with

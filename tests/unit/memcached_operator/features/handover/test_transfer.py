@@ -64,6 +64,21 @@ async def test_keys_are_asked_for_in_their_order_and_binary_ones_encoded() -> No
     assert asked == [b"mg b", b"mg AWM= b", b"mg a"]
 
 
+async def test_only_what_was_used_lately_is_asked_for_where_that_goes_first_and_the_progress_is_told() -> None:
+    dump, told = _dump(("old", 100, 5), ("new", 200, 5)), list[int]()
+    ends = {b"mn": [b"MN\r\n"]}
+    there = {b"mg new c f s": [NOTHING], **ends}
+    asked = {b"mg": [b"HD\r\n"], **ends}
+    here = {b"lru_crawler": [dump], b"mg new c f s": [value(5)], **ends}
+    async with serving(here) as source, serving(there) as target, serving(asked) as clients:
+        places = at(source), at(target), at(clients)
+        found = await transfer(*places, TIMEOUT_S, used_since_s=150.0, carried=told.append)
+
+    assert found == Transferred(items=1, lacking=1, is_part=True)
+    assert [line for line in clients.received if line != b"mn"] == [b"mg new"]
+    assert told[-1] == 1
+
+
 async def test_a_server_that_does_not_answer_is_a_failure() -> None:
     async with serving({}) as gone:
         pass
