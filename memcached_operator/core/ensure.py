@@ -242,7 +242,7 @@ class Objects:
         has_endpoint = spec.discovery is not None and spec.has_endpoint
         if has_endpoint:
             known = known._replace(
-                operator_image=await self._config.own_image(),
+                operator_image=await self._config.own_image() if each.runs_operator else "",
                 addresses={pod.name: pod.address for pod in snapshot.pods if pod.address},
                 now_s=int(snapshot.now.timestamp()),
             )

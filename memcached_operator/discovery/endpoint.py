@@ -43,7 +43,7 @@ class DiscoveryEndpoint:
     """Answers clients by the list in a file; see `run`.
 
     Attributes:
-        servers: the list with the greatest version so far, b"" for none yet.
+        servers: the last list that was in the file, b"" for none yet.
         listening: set once clients can connect.
         port: on which they can, then.
     """
@@ -76,10 +76,10 @@ class DiscoveryEndpoint:
         self.close_idle(math.inf)
 
     def look(self) -> None:
-        """Take the list that is in the file now, unless it is older than one that clients may have had."""
+        """Take the list that is in the file now, if there is one; the operator sees to its version."""
         with suppress(OSError):
             found = self.options.file.read_bytes()
-            if version_of(found) >= version_of(self.servers):
+            if version_of(found):
                 self.servers = found
 
     def close_idle(self, since_s: float) -> None:

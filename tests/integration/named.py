@@ -100,7 +100,7 @@ def written(kubectl: Kubectl, since: Mark = START) -> list[str]:
     events = [
         event
         for event in writes_of(kubectl.cluster, OPERATOR_NAME, since=since)
-        if event.namespace == kubectl.namespace and event.name in ("shop", "shop-servers")
+        if event.namespace == kubectl.namespace and event.name in ("shop", "shop-servers", "shop-discovery")
     ]
     return [
         f"{event.verb} {event.resource} {event.code}"
