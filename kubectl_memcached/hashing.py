@@ -123,7 +123,7 @@ def _ring(points: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
 
 def _dalli(servers: Sequence[str], key: bytes) -> int:
     values, places = _ring(
-        (int.from_bytes(hashlib.sha1(f"{server}:{point}".encode()).digest()[:4], "big"), place)
+        (int.from_bytes(hashlib.sha1(f"{server}:{point}".encode(), usedforsecurity=False).digest()[:4], "big"), place)
         for place, server in enumerate(servers)
         for point in range(_POINTS)
     )
