@@ -141,7 +141,8 @@ def test_the_list_follows_a_replaced_server_in_the_endpoint_and_in_each_server(
     try:
         kubectl("delete", "pods", "--selector", f"memcached_cr={NAME}.discovery", "--wait=true")
         kubectl("rollout", "status", f"deployment/{ENDPOINT}", "--timeout=60s")
-        assert _given(endpoint, "config get cluster") == [str(later), nodes()]
+        given = eventually(lambda: _given(endpoint, "config get cluster"), bool)
+        assert given == [str(later), nodes()]
     finally:
         system("scale", "deployment", OPERATOR, "--replicas=2")
         system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=60s")
@@ -174,7 +175,10 @@ def _begin(kubectl: Kubectl, workload: str, **auto: bool) -> str:
     _listed(kubectl, 2)
     eventually(lambda: kubectl("get", "deployment", ENDPOINT, check=False), bool)
     kubectl("rollout", "status", f"deployment/{ENDPOINT}", "--timeout=60s")
-    return str(kubectl.get("service", ENDPOINT)["spec"]["clusterIP"])
+    endpoint = str(kubectl.get("service", ENDPOINT)["spec"]["clusterIP"])
+    # The node's rules follow the pods' readiness a moment later.
+    eventually(lambda: _given(endpoint, "config get cluster"), bool)
+    return endpoint
 
 
 def _scale(kubectl: Kubectl, size: int) -> None:
