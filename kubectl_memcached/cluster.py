@@ -27,7 +27,7 @@ from kubectl_memcached.words import PluginError
 from memcached_operator import __version__
 from memcached_operator.api.names import PLURAL
 from memcached_operator.core.objects.labels import selector_text
-from memcached_operator.servers.server_connection import Login, client_context, login_of
+from memcached_operator.servers.server_connection import Login, client_context
 from operator_runtime.client.access.auth import ClusterAccess, NoClusterAccess, load_access
 from operator_runtime.client.access.cert_chain import load_cert_chain
 from operator_runtime.client.api_client import ApiClient
@@ -194,7 +194,7 @@ class UserCluster:
         if not pod.transport.passwords or named is None:
             return None
         files = await self._secret(memcached, named.secretName, "its servers require a password")
-        login = login_of(files.get("password-file", b""))
+        login = Login.first_of(files.get("password-file", b""))
         if login is None:
             raise PluginError(f"password-file of Secret {named.secretName} has no line user:password")
         return login

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 from memcached_operator.api.names import PORT
 
@@ -73,17 +73,17 @@ class Login:
     user: str
     password: str = field(repr=False)
 
-
-def login_of(passwords: bytes) -> Login | None:
-    """The first user of a password file with whom one can log in: the protocol ends a name at its first space."""
-    for line in passwords.splitlines():
-        user, colon, password = line.partition(b":")
-        if colon and user and b" " not in user and password:
-            try:
-                return Login(user.decode(), password.decode())
-            except UnicodeDecodeError:
-                continue
-    return None
+    @classmethod
+    def first_of(cls, content: bytes) -> Self | None:
+        """The first user of a password file who can log in: the protocol ends a name at its first space."""
+        for line in content.splitlines():
+            user, colon, rest = line.partition(b":")
+            if colon and user and b" " not in user and rest:
+                try:
+                    return cls(user.decode(), rest.decode())
+                except UnicodeDecodeError:
+                    continue
+        return None
 
 
 class Endpoint(NamedTuple):

@@ -24,7 +24,7 @@ from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
-from memcached_operator.servers.server_connection import Login, client_context, login_of
+from memcached_operator.servers.server_connection import Login, client_context
 from operator_runtime import (
     Client,
     Forbidden,
@@ -188,7 +188,7 @@ class EndpointResolver:
             return files
         if not files.get(PASSWORDS):
             return f"Secret {auth.secretName} has no {PASSWORDS}"
-        return login_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
+        return Login.first_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
 
 
 @lru_cache(_MAX_CONTEXTS)

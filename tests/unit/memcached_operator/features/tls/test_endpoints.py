@@ -26,7 +26,7 @@ from memcached_operator.features.tls.endpoints import (
 )
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import Resolved, without_credentials
-from memcached_operator.servers.server_connection import Endpoint, Login, login_of, without_certificate
+from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import query
 from memcached_operator.servers.transport import Transport
@@ -194,12 +194,12 @@ FILES = [
 
 @pytest.mark.parametrize(("content", "login"), FILES)
 def test_the_first_user_who_can_log_in_is_taken(content: bytes, login: Login | None) -> None:
-    assert login_of(content) == login
+    assert Login.first_of(content) == login
 
 
 @given(st.binary(max_size=60))
 def test_no_password_file_raises_an_exception(content: bytes) -> None:
-    login_of(content)
+    Login.first_of(content)
 
 
 def test_of_a_secret_only_what_is_needed_is_kept_and_nothing_shown() -> None:
