@@ -190,7 +190,8 @@ def _pulled(image: str, work: Path) -> Iterator[Path]:
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode != 0:
             raise builders.ImageError(finished.stderr.strip())
-        builder.save(finished.stdout.strip(), work / "image.tar")
+        subprocess.run([builder.name, *builder.options, "tag", image, f"localhost/{NAME}:pulled"], check=True)
+        builder.save(f"localhost/{NAME}:pulled", work / "image.tar")
         yield work / "image.tar"
 
 
