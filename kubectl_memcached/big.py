@@ -22,9 +22,9 @@ from kubectl_memcached.words import (
     CommandOutput,
     count_text,
     key_text,
-    progress,
     seconds_text,
     share_text,
+    show_progress,
     size_text,
     table,
 )
@@ -144,11 +144,11 @@ async def big(cluster: UserCluster, memcached: ShownMemcached, options: BigOptio
     reading = asyncio.create_task(cluster.each(memcached, partial(_counted, census)))
     try:
         while not reading.done():
-            progress(f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops")
+            show_progress(f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops")
             await asyncio.wait([reading], timeout=_PROGRESS_S)
     finally:
         reading.cancel()
-        progress("")
+        show_progress("")
     return _shown(census, reading.result(), time.monotonic() - begun_s, options)
 
 

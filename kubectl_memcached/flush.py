@@ -17,9 +17,9 @@ from kubectl_memcached.words import (
     PluginError,
     count_text,
     printable_text,
-    progress,
     seconds_text,
     share_text,
+    show_progress,
     size_text,
     table,
 )
@@ -92,7 +92,7 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
                 figures = {"misses": int(since.misses), "reads": int(reads), "itemsNow": int(since.items)}
                 reports.append({"server": pod.name, "flushed": int(count), **figures})
         finally:
-            progress("")
+            show_progress("")
             if left := [pod.name for pod in pods if pod.name not in done]:
                 _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
     return CommandOutput(f"all {len(pods)} servers are flushed\n", {"servers": reports})
@@ -100,7 +100,7 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
 
 def _say(line: str) -> None:
     """Report progress, also where it is no terminal: it takes minutes, and what was done counts."""
-    progress("")
+    show_progress("")
     print(line, file=sys.stderr, flush=True)
 
 
@@ -156,7 +156,7 @@ async def _emptied(
         async for block in blocks:
             keys: Sequence[bytes] = [item.key for item in block if item.key.startswith(prefix)]
             deleted += await connection.deleted(keys)
-            progress(f"{pod.name}: {count_text(deleted)} items deleted so far")
+            show_progress(f"{pod.name}: {count_text(deleted)} items deleted so far")
     return deleted
 
 
@@ -166,7 +166,7 @@ async def _pause(pod: ServerPod, connection: ServerConnection, pause_s: float) -
     loop = asyncio.get_running_loop()
     ends = loop.time() + pause_s
     while (left_s := ends - loop.time()) > 0:
-        progress(
+        show_progress(
             f"{pod.name}: {count_text(now.misses - begun.misses)} misses so far, {count_text(now.items)} items again;"
             f" {left_s:.0f} s left; Ctrl-C stops"
         )

@@ -19,8 +19,8 @@ from kubectl_memcached.words import (
     count_text,
     key_text,
     printable_text,
-    progress,
     share_text,
+    show_progress,
     size_text,
     table,
 )
@@ -99,11 +99,11 @@ async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptio
     watching = asyncio.create_task(cluster.each(memcached, partial(_watched, cluster, memcached, sketch, options)))
     try:
         while not watching.done():
-            progress(f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops")
+            show_progress(f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops")
             await asyncio.wait([watching], timeout=_PROGRESS_S)
     finally:
         watching.cancel()
-        progress("")
+        show_progress("")
     results = watching.result()
     tallies = sketch.heaviest(CAPACITY)
     if options.by == "client":

@@ -89,7 +89,7 @@ def key_text(key: bytes, *, hashed: bool) -> str:
     return hashlib.sha256(key).hexdigest()[:_HASHED_DIGITS] if hashed else printable_text(key)
 
 
-def progress(text: str) -> None:
+def show_progress(text: str) -> None:
     """Show how far a long work is, on a terminal alone; "" removes the line."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
