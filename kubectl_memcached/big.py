@@ -162,8 +162,6 @@ async def _counted(census: Census, pod: ServerPod, connection: ServerConnection)
 
 
 def _shown(census: Census, results: Results[int], took_s: float, options: BigOptions) -> CommandOutput:
-    if not results.found:
-        return CommandOutput("", {}).with_failures(results.failures)
     now = time.time()
     items, rows = [], []
     for size, _, server, item in sorted(census.largest, key=lambda each: -each[0]):
@@ -186,4 +184,4 @@ def _shown(census: Census, results: Results[int], took_s: float, options: BigOpt
         **{"largest": items, "prefixes": prefixes},
         "servers": [{"server": server, "items": count} for server, count in results.found.items()],
     }
-    return CommandOutput(text, document).with_failures(results.failures)
+    return CommandOutput(text if results.found else "", document).with_failures(results.failures)

@@ -78,6 +78,11 @@ class UserCluster:
         self._forwarder = forwarder
         self.namespace = namespace
 
+    @property
+    def description(self) -> str:
+        """The cluster in words, such as "context prod of ~/.kube/config"."""
+        return self._client.access.description
+
     async def memcacheds(self, *, everywhere: bool) -> Sequence[ShownMemcached]:
         """List the Memcacheds of the namespace, or of all."""
         namespace = None if everywhere else self.namespace
@@ -86,7 +91,7 @@ class UserCluster:
             return decode_memcacheds(await self._read(MEMCACHEDS.path(namespace), what)).items
         except NotFound:
             raise PluginError(
-                f"{self._client.access.description}: the cluster has no {MEMCACHEDS.qualified_name}; is the operator"
+                f"{self.description}: the cluster has no {MEMCACHEDS.qualified_name}; is the operator"
                 " installed there? Other contexts: --context"
             ) from None
 
@@ -101,6 +106,19 @@ class UserCluster:
                 " namespace"
             ) from None
         return decode_memcached(body)
+
+    async def check_at_rest(self, memcached: ShownMemcached) -> None:
+        """Look whether its servers copy items from each other, so that what is deleted at one would come back.
+
+        Raises:
+            PluginError: they do.
+        """
+        handover = (await self.memcached(memcached.name)).handover
+        if handover.is_under_way:
+            raise PluginError(
+                f"servers of {memcached.name} copy items from each other ({handover}), so that what is deleted at one"
+                f" would come back; wait: kubectl wait memcached/{memcached.name} --for=condition=HandingOver=False"
+            )
 
     async def pods(self, memcached: ShownMemcached) -> Sequence[ServerPod]:
         """The pods of its servers that are not going, by name."""
@@ -131,7 +149,7 @@ class UserCluster:
         except NotFound:
             raise
         except KubeError as error:
-            raise PluginError(f"{self._client.access.description}: {error}") from None
+            raise PluginError(f"{self.description}: {error}") from None
 
     async def each(
         self, memcached: ShownMemcached, work: Callable[[ServerPod, ServerConnection], Awaitable[T]]

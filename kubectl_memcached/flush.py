@@ -63,38 +63,36 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
     Raises:
         PluginError: nothing was flushed, or not all; the message names where it stopped.
     """
-    if memcached.handover.is_under_way:
-        raise PluginError(
-            f"servers of {memcached.name} copy items from each other ({memcached.handover}), so that what is flushed at"
-            f" one would come back; wait: kubectl wait memcached/{memcached.name} --for=condition=HandingOver=False"
-        )
+    await cluster.check_at_rest(memcached)
     pods = await cluster.pods(memcached)
-    done: list[str] = []
+    # All of them before the first is flushed: one that cannot be spoken to is better known by then.
     async with AsyncExitStack() as stack:
-        # All of them before the first is flushed: one that cannot be spoken to is better known by then.
-        connections = [await stack.enter_async_context(cluster.server(pod, memcached)) for pod in pods]
-        servers = {pod.name: each for pod, each in zip(pods, connections, strict=True)}
-        await _confirm(memcached, servers, options)
-        reports = []
-        try:
-            for place, (pod, connection) in enumerate(zip(pods, connections, strict=True), 1):
+        servers = {pod.name: await stack.enter_async_context(cluster.server(pod, memcached)) for pod in pods}
+        await _confirm(cluster, memcached, servers, options)
+    done: list[str] = []
+    reports = []
+    try:
+        for place, pod in enumerate(pods, 1):
+            await cluster.check_at_rest(memcached)
+            # One that idled during the pauses of the others, some server or proxy would have closed.
+            async with cluster.server(pod, memcached) as connection:
                 before = await Load.of(connection)
                 deleted = await _emptied(cluster, memcached, pod, connection, options.prefix)
                 done.append(pod.name)
                 count = before.items if deleted is None else deleted
                 _say(f"{pod.name}: {count_text(count)} items flushed ({place} of {len(pods)})")
                 since = await _pause(pod, connection, options.pause_s)
-                reads = since.hits + since.misses
-                _say(
-                    f"{pod.name}: {count_text(since.misses)} misses, {share_text(since.misses, reads)} of its reads in"
-                    f" the {options.pause_s:g} s since; it has {count_text(since.items)} items now"
-                )
-                figures = {"misses": int(since.misses), "reads": int(reads), "itemsNow": int(since.items)}
-                reports.append({"server": pod.name, "flushed": int(count), **figures})
-        finally:
-            show_progress("")
-            if left := [pod.name for pod in pods if pod.name not in done]:
-                _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
+            reads = since.hits + since.misses
+            _say(
+                f"{pod.name}: {count_text(since.misses)} misses, {share_text(since.misses, reads)} of its reads in"
+                f" the {options.pause_s:g} s since; it has {count_text(since.items)} items now"
+            )
+            figures = {"misses": int(since.misses), "reads": int(reads), "itemsNow": int(since.items)}
+            reports.append({"server": pod.name, "flushed": int(count), **figures})
+    finally:
+        show_progress("")
+        if left := [pod.name for pod in pods if pod.name not in done]:
+            _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
     return CommandOutput(f"all {len(pods)} servers are flushed\n", {"servers": reports})
 
 
@@ -104,7 +102,9 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-async def _confirm(memcached: ShownMemcached, servers: Mapping[str, ServerConnection], options: FlushOptions) -> None:
+async def _confirm(
+    cluster: UserCluster, memcached: ShownMemcached, servers: Mapping[str, ServerConnection], options: FlushOptions
+) -> None:
     before = await asyncio.gather(*map(Load.of, servers.values()))
     await asyncio.sleep(_RATE_S)
     after = await asyncio.gather(*map(Load.of, servers.values()))
@@ -117,14 +117,14 @@ async def _confirm(memcached: ShownMemcached, servers: Mapping[str, ServerConnec
     )
     sys.stderr.write(
         f"{table(('SERVER', 'ITEMS', 'SIZE', 'HITS PER SECOND'), rows)}\n"
-        f"This deletes {what} of {memcached.name}, server after server, {options.pause_s:g} s apart"
-        f" ({seconds_text(options.pause_s * len(servers))} in all).\nThe hits of a flushed server are misses, which a"
-        " backend has to answer, until it is filled again.\n"
+        f"This deletes {what} of {memcached.name} in namespace {memcached.namespace} ({cluster.description}),\n"
+        f"server after server, {options.pause_s:g} s apart ({seconds_text(options.pause_s * len(servers))} in all).\n"
+        "The hits of a flushed server are misses, which a backend has to answer, until it is filled again.\n"
     )
     sys.stderr.flush()
     if options.confirmed:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise PluginError("nobody can be asked here, as standard input is no terminal; --yes flushes without")
     sys.stderr.write(f"Type {memcached.name} to go on: ")
     sys.stderr.flush()

@@ -35,7 +35,12 @@ async def get(cluster: UserCluster, memcached: ShownMemcached, key: bytes) -> Co
 
 
 async def delete(cluster: UserCluster, memcached: ShownMemcached, key: bytes) -> CommandOutput:
-    """Delete a key at each server."""
+    """Delete a key at each server.
+
+    Raises:
+        PluginError: servers copy items from each other, so that it would come back.
+    """
+    await cluster.check_at_rest(memcached)
 
     async def deleted(_pod: ServerPod, connection: ServerConnection) -> bool:
         return await connection.deleted([key]) == 1
@@ -52,8 +57,13 @@ async def owner(
     """The server that a client has a key at, by `status.serverList` or by the addresses of the pods."""
     pods = {}
     if by_address:
-        addresses = [(pod.name, pod.address) for pod in await cluster.pods(memcached) if pod.address]
-        pods = {f"[{each}]:{PORT}" if ":" in each else f"{each}:{PORT}": name for name, each in addresses}
+        found = await cluster.pods(memcached)
+        if missing := [pod.name for pod in found if pod.why_not]:
+            raise PluginError(
+                f"servers of {memcached.name} are not ready ({', '.join(missing)}), so that clients may know others;"
+                " try again once they are"
+            )
+        pods = {f"[{pod.address}]:{PORT}" if ":" in pod.address else f"{pod.address}:{PORT}": pod.name for pod in found}
     servers = list(pods) or list(memcached.status.serverList or ())
     if not servers:
         raise PluginError(f"Memcached {memcached.name} has no server list yet; `describe {memcached.name}` says why")

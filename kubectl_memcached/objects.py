@@ -79,7 +79,6 @@ class ShownHandover(msgspec.Struct, frozen=True):
 class ShownStatus(msgspec.Struct, frozen=True):
     """Status of a Memcached."""
 
-    replicas: int | None = None
     readyReplicas: int | None = None
     version: str | None = None
     memory: str | None = None
@@ -117,7 +116,6 @@ class ShownMemcached(msgspec.Struct, frozen=True):
 class _ContainerStatus(msgspec.Struct, frozen=True):
     name: str
     ready: bool = False
-    restartCount: int = 0
 
 
 class _PodStatus(msgspec.Struct, frozen=True):

@@ -24,6 +24,9 @@ _LINE_MAX: Final = 4_096
 # Of a server with some thousands of connections.
 _CONNECTIONS_MAX: Final = 1 << 24
 _PLAIN_FIRST, _PLAIN_LAST, _KEY_MAX = 0x21, 0x7E, 250
+# What a hand-over puts in the place of items for some seconds, by flags and size: features/handover/handover.lua.
+_MARKS: Final = (b"f4076008192", b"f4076008193", b"f4076008194")
+_MARK_BYTES: Final = 13
 _REMEDIES: Final = {
     "watch commands not allowed": "it runs with -W; without it in spec.extraArgs this command works",
     "metadump not allowed": "it runs with -X; without it in spec.extraArgs this command works",
@@ -100,15 +103,16 @@ class ServerConnection:
             raise self.refusal(answer)
 
     async def value(self, key: bytes) -> tuple[bytes, int] | None:
-        """The value of a key and the seconds that are left of it, -1 for no end; None for none."""
-        self._writer.write(b"mg %b%b t v\r\n" % key_words(key))
+        """The value of a key and the seconds that are left of it, -1 for no end; None for none, as for a mark."""
+        self._writer.write(b"mg %b%b f t v\r\n" % key_words(key))
         head = (await self._within(self._reader.readuntil(b"\r\n"))).split()
         if head[:1] == [b"EN"]:
             return None
-        if head[:1] != [b"VA"] or len(head) < 3:
+        if head[:1] != [b"VA"] or len(head) < 4:
             raise self.refusal(b" ".join(head))
         value = await self._within(self._reader.readexactly(int(head[1]) + 2))
-        return value[:-2], int(head[2].removeprefix(b"t"))
+        is_mark = head[2] in _MARKS and int(head[1]) == _MARK_BYTES
+        return None if is_mark else (value[:-2], int(head[3].removeprefix(b"t")))
 
     async def deleted(self, keys: Sequence[bytes]) -> int:
         """Delete items; how many there were."""

@@ -189,8 +189,6 @@ def _shown(
     results: Results[WatchedServer],
     options: TopOptions,
 ) -> CommandOutput:
-    if not results.found:
-        return CommandOutput("", {}).with_failures(results.failures)
     by_key = options.by == "key"
     columns = ("REQUESTS", "SHARE", "PER SECOND", "READS FOUND", "STORES", "BYTES OF VALUES")
     headings = ("KEY", "SERVER", *columns) if by_key else (options.by.upper(), *columns)
@@ -226,4 +224,4 @@ def _shown(
             for server, each in results.found.items()
         ],
     }
-    return CommandOutput(f"{text}\n", document).with_failures(results.failures)
+    return CommandOutput(f"{text}\n" if results.found else "", document).with_failures(results.failures)

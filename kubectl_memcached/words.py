@@ -32,13 +32,13 @@ class CommandOutput(NamedTuple):
 
     def with_failures(self, failures: Mapping[str, str]) -> CommandOutput:
         """The same with why servers did not answer, by their names."""
-        text = self.text + "".join(f"{each}\n" for each in failures.values())
+        text = self.text + "".join(f"{plain_text(each)}\n" for each in failures.values())
         return CommandOutput(text, {**self.document, "failures": failures}, not failures)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as kubectl prints them."""
-    lines = [headings, *rows]
+    lines = [headings, *([plain_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     return "".join(
         "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
@@ -80,7 +80,11 @@ def seconds_text(seconds: float) -> str:
 
 def printable_text(content: bytes) -> str:
     """Stored bytes as text, without what a terminal would obey."""
-    text = content.decode(errors="backslashreplace")
+    return plain_text(content.decode(errors="backslashreplace"))
+
+
+def plain_text(text: str) -> str:
+    """Somebody's text in one line, without what a terminal would obey."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 

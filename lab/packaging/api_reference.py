@@ -121,6 +121,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.OPERATOR_IMAGE_UNKNOWN: ReasonDoc(
         _DEGRADES, "The operator does not know the image that it runs, from which it makes the pods of an endpoint."
     ),
+    Reason.ENDPOINT_NOT_READY: ReasonDoc(
+        _DEGRADES, "Pods of an endpoint cannot be created, or do not become ready in time; the message has why."
+    ),
     Reason.CONFLICTING_DISRUPTION_BUDGET: ReasonDoc(
         _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),

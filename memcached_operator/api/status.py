@@ -67,6 +67,7 @@ class Reason(StrEnum):
     RESIZE_IMPOSSIBLE = "ResizeImpossible"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
     OPERATOR_IMAGE_UNKNOWN = "OperatorImageUnknown"
+    ENDPOINT_NOT_READY = "EndpointNotReady"
     DRAIN_TOO_SHORT = "DrainTooShort"
     HANDOVER_UNAVAILABLE = "HandoverUnavailable"
     PREPARING = "Preparing"

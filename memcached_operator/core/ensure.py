@@ -27,6 +27,7 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, d
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
@@ -241,8 +242,12 @@ class Objects:
         known = Known(servers or (), self._config.operator_namespace)
         has_endpoint = spec.discovery is not None and spec.has_endpoint
         if has_endpoint:
+            try:
+                image = await self._config.own_image() if each.runs_operator else ""
+            except (ServerError, TooManyRequests) as error:
+                return Outcome(failures=(error,))
             known = known._replace(
-                operator_image=await self._config.own_image() if each.runs_operator else "",
+                operator_image=image,
                 addresses={pod.name: pod.address for pod in snapshot.pods if pod.address},
                 now_s=int(snapshot.now.timestamp()),
             )
@@ -257,8 +262,8 @@ class Objects:
             return Outcome((_NO_IMAGE,))
         # Those of other owners that concern all Memcacheds of the namespace.
         namespace, cache = ObjectKey(memcached.namespace, ""), self._caches.auxiliary[each]
-        rivals = cache.by_index("rivals", namespace) if each.shared is None else ()
-        if desired is not None and rivals and (problem := each.conflict(rivals, memcached.name, spec)):
+        rivals = cache.by_index("rivals", namespace) if each.conflict is not None and desired is not None else ()
+        if rivals and each.conflict is not None and (problem := each.conflict(rivals, memcached.name, spec)):
             desired, conflicting = None, Outcome((problem,))
         # One that is as it was written is no longer right because the servers have changed since.
         follows = known.live is not None and each.is_untouched(known.live)
@@ -266,6 +271,10 @@ class Objects:
         done = await self._ensure_one(each, snapshot, desired, follows=follows)
         if each.listed and has_endpoint and done.kept is not None and done.kept.obj is not None:
             await self._hasten(memcached, each.codec.decoded(done.kept.obj))
+        endpoint = done.kept.obj if each.runs_operator and done.kept is not None else None
+        if isinstance(endpoint, WorkloadRecord) and (why := endpoint.create_failure or endpoint.deadline_exceeded):
+            message = f"The Deployment {endpoint.name} of spec.discovery.autoDiscovery has not all of its pods: {why}"
+            conflicting += Outcome((Problem(Reason.ENDPOINT_NOT_READY, message, blocking=False),))
         return conflicting + done.outcome
 
     async def _hasten(self, memcached: MemcachedRecord, servers: Manifest) -> None:

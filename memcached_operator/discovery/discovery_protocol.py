@@ -13,12 +13,13 @@ MAX_LINE: Final = 2_048
 """Bytes of the longest request; memcached's own limit."""
 # The first release whose clients ask by `config get cluster`; they query it before they do.
 _VERSION: Final = b"1.4.14"
+_DIGITS: Final = 10  # of 32 bits
 
 
 def version_of(servers: bytes) -> int:
     """The version of a list, the number in its first line; 0 where it has none."""
     first = servers.partition(b"\n")[0]
-    return int(first) if first.isdigit() else 0
+    return int(first) if first.isdigit() and len(first) <= _DIGITS else 0
 
 
 def answer(request: bytes, servers: bytes) -> bytes | None:

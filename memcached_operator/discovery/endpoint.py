@@ -17,6 +17,8 @@ from operator_runtime.serving.listening import ListenAddress, sockets
 
 # Requests that come together; clients wait for each answer.
 _AT_ONCE: Final = 16
+# The first byte of a request in memcached's binary protocol.
+_BINARY: Final = b"\x80"
 
 
 class EndpointOptions(NamedTuple):
@@ -116,6 +118,9 @@ class _Connection(asyncio.Protocol):
         self._endpoint.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
+        if not self._received and data.startswith(_BINARY):
+            self._transport.close()  # as memcached's text ports do; such a request has no end that is known here
+            return
         *requests, self._received = (self._received + data).split(b"\n")
         if len(requests) > _AT_ONCE or len(max(*requests, self._received, b"", key=len)) > MAX_LINE:
             self._transport.close()

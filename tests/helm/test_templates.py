@@ -549,7 +549,7 @@ def test_secrets_are_granted_where_the_operator_watches_and_by_name_where_names_
 # Settings of which no value speaks, and nothing that the chart makes depends on: they can be given.
 FREE = {
     *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "finalizer"),
-    *("reconcile_timeout_s", "shutdown_timeout_s", "watch_silence_limit_s", "status_interval_ms"),
+    *("reconcile_timeout_s", "shutdown_timeout_s", "watch_silence_limit_s", "status_interval_ms", "operator_image"),
     *("server_stats_interval_s", "memory_scaling_window_s"),
     *("leader_elect_lease_duration_s", "leader_elect_renew_deadline_s", "leader_elect_retry_period_s"),
 }

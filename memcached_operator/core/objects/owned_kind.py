@@ -50,7 +50,8 @@ class OwnedKind:
         labels: selector of the cache, where others have many of these.
         suffix: of the object's name, after the Memcached's.
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
-        conflict: explains why a Memcached of that name gets no object, by those rivals; None where it does.
+        conflict: explains why a Memcached of that name gets no object, by those rivals, None where it does; None of a
+            kind without rivals.
         has_scripts: of the kind are the ConfigMaps with scripts of pods, too; see `scripts`.
         shared: returns the kind of which a Memcached has another object, with the same cache; None where it has none.
         awaits_list: there is none before a list of servers.
@@ -67,7 +68,7 @@ class OwnedKind:
     labels: str = ""
     suffix: str = ""
     rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
-    conflict: Callable[[Iterable[Any], str, Spec], Problem | None] = lambda *_: None
+    conflict: Callable[[Iterable[Any], str, Spec], Problem | None] | None = None
     has_scripts: bool = False
     shared: Callable[[], Kind[Any]] | None = None
     awaits_list: bool = False

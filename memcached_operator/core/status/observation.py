@@ -42,7 +42,7 @@ _READ_S: Final = 60
 _DRAINS_TOO_SHORT: Final = Problem(
     Reason.DRAIN_TOO_SHORT,
     "Clients of spec.discovery.autoDiscovery read the list each minute, and a server that left it runs on for less: "
-    f"set spec.drainPeriodSeconds to {2 * _READ_S} or more.",
+    f"set spec.drainPeriodSeconds to more than that, such as {2 * _READ_S}.",
 )
 _OF_PODS: Final = (
     Reason.INVALID_SPEC,

@@ -1,7 +1,8 @@
 """Pure: the list as an endpoint gives it to clients: a version, and below it host, address and port of each server.
 
 The version grows with each change of a name or an address, whoever leads and whatever the clock says. It is kept with
-the list itself, in the ConfigMap: no status that was restored, and no endpoint that restarts, can have another one.
+the list itself, in the ConfigMap: no status that was restored, and no endpoint that restarts, can have another one. A
+ConfigMap that is made anew begins with the time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ NO_CLUSTER: Final = ClusterList(0, ())
 def read_cluster(text: str) -> ClusterList:
     """Parse a value; `NO_CLUSTER` for one that is missing, or not of the operator's making."""
     version, _, nodes = text.partition("\n")
-    if not (version.isascii() and version.isdigit() and len(version) <= len(str(_MOST)) and int(version) < _MOST):
+    if not (version.isascii() and version.isdigit() and len(version) <= len(str(_MOST)) and int(version) <= _MOST):
         return NO_CLUSTER
     return ClusterList(int(version), tuple(nodes.split()))
 
@@ -51,7 +52,7 @@ def next_cluster(former: ClusterList, is_ours: bool, known: Known) -> ClusterLis
     nodes = tuple(_node(each, known, before) for each in known.servers)
     if is_ours and former.version and nodes == former.nodes:
         return former
-    return ClusterList(max(former.version + 1, min(known.now_s, _MOST - 1)), nodes)
+    return ClusterList(min(max(former.version + 1, min(known.now_s, _MOST - 1)), _MOST), nodes)
 
 
 def _node(server: str, known: Known, before: dict[str, str]) -> str:

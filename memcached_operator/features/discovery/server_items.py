@@ -7,6 +7,7 @@ each time: a server loses it by `flush_all`, by a restart, and where it is full.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
@@ -17,6 +18,10 @@ from memcached_operator.discovery.discovery_protocol import ITEM
 from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, cluster_of
 from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, Resolved
 from operator_runtime import ObjectKey
+
+_LIFETIME_S: Final = 86_400
+"""An item that is set no more, as the setting is off, is gone after a day: clients would know no later list. While the
+operator is away they keep the list as long."""
 
 
 class ServerItems:
@@ -47,7 +52,8 @@ class ServerItems:
         except InvalidSpec:
             return b""
         text = cluster_of(CONFIG_MAPS.codec.decoded(live)).encode() if is_on else b""
-        return b"set %b 0 0 %d noreply\r\n%b\r\n" % (ITEM.encode(), len(text), text) if text else b""
+        words = (ITEM.encode(), _LIFETIME_S, len(text), text)
+        return b"set %b 0 %d %d noreply\r\n%b\r\n" % words if text else b""
 
     def watch(self, query: Callable[[PodRecord], None]) -> None:
         """Have the servers queried soon whose list changes."""

@@ -117,8 +117,15 @@ def budget(owner: MemcachedOwner, spec: Spec) -> BudgetManifest | None:
 
 
 def _conflict(others: Iterable[BudgetRecord], name: str, spec: Spec) -> Problem | None:
-    """The problem where another owner's budget selects the pods of a Memcached."""
-    pods = spec.podTemplate.metadata.labels | labels(name)
+    return _conflict_over(spec.podTemplate.metadata.labels | labels(name), others, name)
+
+
+def _conflict_over_endpoint(others: Iterable[BudgetRecord], name: str, _: Spec) -> Problem | None:
+    return _conflict_over(labels(endpoint_label(name)), others, name)
+
+
+def _conflict_over(pods: Mapping[str, str], others: Iterable[BudgetRecord], name: str) -> Problem | None:
+    """The problem where another owner's budget selects pods of a Memcached, by their labels."""
     other = min((each.name for each in others if not each.deleting and _selects(each.selector, pods)), default="")
     message = (
         f"The PodDisruptionBudget {other} also selects the pods of {name}. A pod with two budgets cannot be evicted, "
@@ -138,8 +145,9 @@ BUDGETS: Final = OwnedKind(
 
 
 def _of_endpoint(owner: MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest | None:
+    unlimited = spec.disruptionBudget is not None and spec.disruptionBudget.maxUnavailable == _NO_LIMIT
     made = budget(owner, spec.model_copy(update={"disruptionBudget": _BY_DEFAULT}))
-    if made is None or not spec.has_endpoint:
+    if made is None or unlimited or not spec.has_endpoint:
         return None
     pods = {"matchLabels": selector_labels(endpoint_label(owner.name))}
     meta = metadata(owner, name=owner.name + ENDPOINT_SUFFIX)
@@ -153,6 +161,7 @@ ENDPOINT_BUDGETS: Final = OwnedKind(
     field="discovery",
     suffix=ENDPOINT_SUFFIX,
     shared=lambda: BUDGETS.kind,
+    conflict=_conflict_over_endpoint,
 )
 
 

@@ -9,6 +9,8 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import chain, repeat
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -40,10 +42,15 @@ class _Forwarder:
 
 
 class _Client:
+    access = SimpleNamespace(description="context test of a kubeconfig")
+
     def __init__(self, pods: Sequence[str]) -> None:
         self._pods = pods
+        self.statuses: Iterator[Mapping[str, Any]] = repeat({})
 
-    async def request(self, _method: str, _path: str, **_: Any) -> bytes:
+    async def request(self, _method: str, path: str, **_: Any) -> bytes:
+        if path.endswith(f"/memcacheds/{NAME}"):
+            return json.dumps(_document(next(self.statuses))).encode()
         status = {"phase": "Running", "podIP": HOST, "containerStatuses": [{"name": "memcached", "ready": True}]}
         pods = [{"metadata": {"name": each, "namespace": NAMESPACE}, "status": status} for each in self._pods]
         return json.dumps({"items": pods}).encode()
@@ -54,9 +61,12 @@ class RealServers:
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         self.ports = ports
-        self.cluster = UserCluster(
-            cast(ApiClient, _Client([*ports])), cast(PortForwarder, _Forwarder(ports)), NAMESPACE
-        )
+        self._client = _Client([*ports])
+        self.cluster = UserCluster(cast(ApiClient, self._client), cast(PortForwarder, _Forwarder(ports)), NAMESPACE)
+
+    def show(self, *statuses: Mapping[str, Any]) -> None:
+        """Have the API server show these statuses, one at each look, and the last one from then on."""
+        self._client.statuses = chain(statuses, repeat(statuses[-1]))
 
     @property
     def memcached(self) -> ShownMemcached:
@@ -84,8 +94,11 @@ class RealServers:
 
 def shown_memcached(**status: Any) -> ShownMemcached:
     """A Memcached as the API server has it."""
-    document = {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": {"size": 1}, "status": status}
-    return decode_memcached(json.dumps(document))
+    return decode_memcached(json.dumps(_document(status)))
+
+
+def _document(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": {"size": 1}, "status": status}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from kubectl_memcached.server import key_words
 from kubectl_memcached.top import TopOptions, top
 from kubectl_memcached.words import PluginError
 from operator_runtime.testing.waiting import async_until
-from tests.unit.kubectl_memcached.real_servers import RealServers, real_servers, shown_memcached
+from tests.unit.kubectl_memcached.real_servers import RealServers, real_servers
 
 TOP = TopOptions(for_s=2.0, by="key", shown=3, separator=b":", hashed=False)
 BIG = BigOptions(shown=2, separator=b":", hashed=False)
@@ -135,10 +135,42 @@ async def test_a_flush_that_is_interrupted_names_what_was_flushed(
     assert servers.stat("cache-1", "cmd_flush") == 0
 
 
-async def test_nothing_is_flushed_while_servers_copy_from_each_other(servers: RealServers) -> None:
-    memcached = shown_memcached(handover={"step": "Published"})
-    with pytest.raises(PluginError, match="kubectl wait memcached/cache --for=condition=HandingOver=False"):
-        await flush(servers.cluster, memcached, FLUSH)
+async def test_nothing_is_flushed_or_deleted_while_servers_copy_from_each_other(servers: RealServers) -> None:
+    servers.show({"handover": {"step": "Published"}})
+    cluster, memcached = servers.cluster, servers.memcached
+    for doing in (flush(cluster, memcached, FLUSH), keys.delete(cluster, memcached, b"a")):
+        with pytest.raises(PluginError, match="kubectl wait memcached/cache --for=condition=HandingOver=False"):
+            await doing
+
+
+async def test_a_flush_stops_where_servers_begin_to_copy_from_each_other(
+    servers: RealServers, capfd: pytest.CaptureFixture[str]
+) -> None:
+    servers.show({}, {}, {"handover": {"step": "Complete", "move": {"server": "cache-1", "step": "Copying"}}})
+    with pytest.raises(PluginError, match="cache-1 moves: Copying"):
+        await flush(servers.cluster, servers.memcached, FLUSH)
+    assert "flushed are cache-0; not flushed: cache-1" in capfd.readouterr().err
+    assert servers.stat("cache-1", "cmd_flush") == 0
+
+
+@pytest.mark.parametrize("servers", [["-o", "idle_timeout=1"]], indirect=True)
+async def test_servers_that_close_what_idles_are_flushed_after_long_pauses(servers: RealServers) -> None:
+    found = await flush(servers.cluster, servers.memcached, FLUSH._replace(pause_s=2.0))
+    assert [each["server"] for each in found.document["servers"]] == ["cache-0", "cache-1"]
+
+
+async def test_the_question_names_namespace_and_cluster(
+    servers: RealServers, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await flush(servers.cluster, servers.memcached, FLUSH)
+    assert "cache in namespace shop (context test of a kubeconfig)" in capfd.readouterr().err
+
+
+async def test_a_mark_of_a_hand_over_is_no_value(servers: RealServers) -> None:
+    servers.answer("cache-0", b"ms a 13 F4076008193\r\nhandover mark\r\n")
+    servers.answer("cache-1", b"ms a 13 F7\r\nno such thing\r\n")
+    found = (await keys.get(servers.cluster, servers.memcached, b"a")).document["servers"]
+    assert [each["found"] for each in found] == [False, True]
 
 
 async def test_nothing_is_flushed_where_nobody_can_be_asked(servers: RealServers) -> None:

@@ -103,8 +103,11 @@ def test_the_one_watches_its_own_namespace_and_the_other_all() -> None:
 def test_the_cluster_role_and_the_role_grant_the_same_but_leases_stay_in_the_operators_namespace() -> None:
     role = one(MANIFESTS / "rbac" / "role.yaml", "Role")["rules"]
     file = MANIFESTS / "rbac" / "cluster_role.yaml"
-    assert one(file, "ClusterRole")["rules"] + one(file, "Role")["rules"] == role
-    assert {resource for rule in one(file, "Role")["rules"] for resource in rule["resources"]} == {"leases"}
+    *leases, own_pod = one(file, "Role")["rules"]
+    assert one(file, "ClusterRole")["rules"] + leases == role
+    assert {resource for rule in leases for resource in rule["resources"]} == {"leases"}
+    # Where the watched namespaces are others.
+    assert own_pod == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 
 
 def test_no_permission_is_granted_by_a_star() -> None:

@@ -72,6 +72,7 @@ AUXILIARY = [
         *(
             Reason.CONFLICTING_DISRUPTION_BUDGET,
             Reason.OPERATOR_IMAGE_UNKNOWN,
+            Reason.ENDPOINT_NOT_READY,
             Reason.ROLLOUT_STUCK,
             Reason.SECRET_NOT_FOUND,
         ),

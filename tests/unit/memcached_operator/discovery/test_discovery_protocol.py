@@ -29,7 +29,6 @@ BODY = SERVERS + b"\r\nEND\r\n"
         (b"get AmazonElastiCache:cluster key", b"ERROR\r\n"),
         (b"stats items", b"ERROR\r\n"),
         (b"CONFIG GET CLUSTER", b"ERROR\r\n"),
-        (b"\x80\x60\x00\x07\xff", b"ERROR\r\n"),  # memcached's binary protocol
     ],
 )
 def test_each_request_has_its_answer(request_: bytes, expected: bytes | None) -> None:
@@ -44,7 +43,8 @@ def test_a_list_of_no_servers_has_no_answer_so_that_clients_keep_theirs(request_
 
 
 @pytest.mark.parametrize(
-    ("servers", "version"), [(SERVERS, 1_700_000_000), (NONE, 1_700_000_001), (b"", 0), (b"x\n", 0), (b"-1\n", 0)]
+    ("servers", "version"),
+    [(SERVERS, 1_700_000_000), (NONE, 1_700_000_001), (b"", 0), (b"x\n", 0), (b"-1\n", 0), (b"9" * 5000, 0)],
 )
 def test_the_first_line_is_the_version(servers: bytes, version: int) -> None:
     assert version_of(servers) == version

@@ -122,3 +122,10 @@ async def test_without_a_file_a_request_is_not_answered_until_it_comes(endpoint:
     assert await (await Client.of(endpoint)).ask() == ""
     rewrite(endpoint, file, TWO)
     assert TWO in await (await Client.of(endpoint)).ask()
+
+
+async def test_a_client_of_the_binary_protocol_is_told_at_once_by_the_end_of_its_connection(
+    endpoint: DiscoveryEndpoint,
+) -> None:
+    client = await Client.of(endpoint)
+    assert await client.ask(b"\x80\x60\x00\x07" + bytes(20) + b"cluster") == ""

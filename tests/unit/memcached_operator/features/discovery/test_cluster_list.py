@@ -51,6 +51,8 @@ FORMER = ClusterList(NOW_S - 100, (NODE_ZERO, NODE_ONE))
         (FORMER, True, BOTH._replace(servers=(ZERO,), now_s=5), ClusterList(FORMER.version + 1, (NODE_ZERO,))),
         (FORMER, True, BOTH._replace(servers=(ZERO,), now_s=0), ClusterList(FORMER.version + 1, (NODE_ZERO,))),
         (NO_CLUSTER, True, BOTH._replace(servers=(ZERO,), now_s=2**40), ClusterList(2**31 - 2, (NODE_ZERO,))),
+        # Another client has written the greatest that there is.
+        (ClusterList(2**31 - 1, ()), False, BOTH, ClusterList(2**31 - 1, (NODE_ZERO, NODE_ONE))),
     ],
 )
 def test_the_next_list(former: ClusterList, is_ours: bool, known: Known, expected: ClusterList) -> None:
@@ -71,7 +73,7 @@ def test_the_version_grows_with_each_change_and_never_falls(changes: list[Any]) 
         assert former == now
 
 
-@pytest.mark.parametrize("text", ["", "x\n", "-5\na|b|1\n", "2147483647\na|b|1\n", f"{'9' * 5000}\na|b|1\n", "²\n"])
+@pytest.mark.parametrize("text", ["", "x\n", "-5\na|b|1\n", "2147483648\na|b|1\n", f"{'9' * 5000}\na|b|1\n", "²\n"])
 def test_what_is_not_of_the_operators_making_has_no_version(text: str) -> None:
     assert read_cluster(text) == NO_CLUSTER
 

@@ -9,16 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-from operator_runtime import Forbidden
+from operator_runtime import Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.discovery.test_server_list_configmap import LIST, make_server
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
-from tests.unit.memcached_operator.world import World
+from tests.unit.memcached_operator.world import DELAY_S, World
 
 ENDPOINT = f"{NAME}-discovery"
 LABEL = f"{NAME}.discovery"
 IMAGE = "registry.example/operator:1"
-ON: Json = {"workload": "StatefulSet", "service": {}, "discovery": {"autoDiscovery": {}}, "drainPeriodSeconds": 120}
+ON: Json = {
+    **{"workload": "StatefulSet", "service": {}, "disruptionBudget": None},
+    **{"discovery": {"autoDiscovery": {}}, "drainPeriodSeconds": 120},
+}
 NUDGE = "merge_patch Pod"
 
 
@@ -169,6 +172,56 @@ async def test_where_the_image_is_not_known_the_remedy_is_named_and_a_deployment
     endpoint.use_image(unknown)
     await endpoint.writes()
     assert endpoint.made("Deployment") is not None
+
+
+async def test_a_failing_api_server_is_asked_again_and_the_rest_is_reported() -> None:
+    async def failing() -> str:
+        raise ServerError(503)
+
+    world = Endpoint(failing)
+    world.memcached(size=2, **ON)
+    with pytest.raises(ServerError):
+        await world.reconcile_shown()
+    assert world.made("Service") is not None
+    world.show()
+    with pytest.raises(ServerError):
+        await world.reconcile(after_s=DELAY_S)  # a first status is held back for so long
+    assert world.status["observedGeneration"] == 1
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"},
+        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"},
+    ],
+)
+async def test_an_endpoint_without_its_pods_is_reported(endpoint: Endpoint, condition: Json) -> None:
+    deployment = endpoint.made("Deployment")
+    assert deployment is not None
+    endpoint.api.put(deployment | {"status": {"observedGeneration": 1, "conditions": [condition]}})
+    await endpoint.writes()
+    assert endpoint.condition("Degraded") == ("True", "EndpointNotReady")
+    assert endpoint.condition("Ready") == ("False", "EndpointNotReady")
+    (degraded,) = (each for each in endpoint.status["conditions"] if each["type"] == "Degraded")
+    assert f"Deployment {ENDPOINT}" in degraded["message"]
+    assert condition["message"] in degraded["message"]
+
+
+async def test_a_budget_of_somebodys_own_goes_before_that_of_the_endpoint(endpoint: Endpoint) -> None:
+    endpoint.api.put(
+        {
+            **{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"},
+            "metadata": {"namespace": NAMESPACE, "name": "mine", "uid": "uid-of-mine", "resourceVersion": "1"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "memcached"}}},
+        }
+    )
+    await endpoint.writes()
+    assert endpoint.made("PodDisruptionBudget") is None
+    assert endpoint.condition("Degraded") == ("True", "ConflictingDisruptionBudget")
+    endpoint.memcached(size=2, **ON | {"disruptionBudget": {"maxUnavailable": "100%"}})
+    await endpoint.writes()
+    assert endpoint.made("PodDisruptionBudget") is None
 
 
 async def test_the_policy_of_the_servers_is_that_of_the_endpoint(endpoint: Endpoint) -> None:

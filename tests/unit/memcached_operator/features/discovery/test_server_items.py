@@ -38,7 +38,7 @@ async def before_a_query(world: Endpoint) -> bytes:
 async def test_the_item_is_what_the_endpoint_gives() -> None:
     world = await listed(IN_SERVERS)
     text = world.api.objects[LIST]["data"]["cluster"].encode()
-    expected = b"set AmazonElastiCache:cluster 0 0 %d noreply\r\n%b\r\n" % (len(text), text)
+    expected = b"set AmazonElastiCache:cluster 0 86400 %d noreply\r\n%b\r\n" % (len(text), text)
     assert await before_a_query(world) == expected
 
 
