@@ -24,9 +24,11 @@ from typing import Any, Final
 
 import yaml
 
+from lab.packaging import manifests
 from memcached_operator import __version__
 
 PROJECT: Final = Path(__file__).parents[2]
+HOMEPAGE: Final = manifests.PROJECT["urls"]["Documentation"]
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 PROGRAM: Final = "kubectl-memcached"
 _LOCK: Final = PROJECT / "requirements-image.lock"
@@ -104,7 +106,7 @@ def krew_manifest(url: str, sha256: str) -> Mapping[str, Any]:
         "metadata": {"name": "memcached"},
         "spec": {
             "version": f"v{__version__}",
-            "homepage": "https://example.com/memcached-operator",
+            "homepage": HOMEPAGE,
             "shortDescription": "Look into the servers of a Memcached",
             "description": "Shows hot keys, large items and size classes of the Memcacheds that memcached-operator\n"
             "runs, finds the server of a key, and flushes one server after the other.\n",
@@ -184,7 +186,7 @@ def _architecture() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev plugin", description="Make the plugin of kubectl as one file.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--url", default="https://example.com/memcached-operator", help="where the archive will be")
+    parser.add_argument("--url", default=HOMEPAGE, help="where the archive will be")
     parser.add_argument("--python", action="append", help=f"a release that it is for (default: {', '.join(PYTHONS)})")
     flags = parser.parse_args()
     program = write(flags.folder, flags.url, flags.python or PYTHONS)

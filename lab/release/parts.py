@@ -17,7 +17,7 @@ from typing import Any, Final
 import yaml
 
 from lab import ROOT
-from lab.packaging import catalog
+from lab.packaging import catalog, plugin
 from lab.packaging.bundle import bundle, read_sources, write as write_bundle
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import FILES, INSTALL, PROJECT, with_image
@@ -83,6 +83,16 @@ def packages(epoch_s: int, folder: Path) -> list[Path]:
     variables = os.environ | {"SOURCE_DATE_EPOCH": str(epoch_s)}
     subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, check=True)
     return [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
+
+
+def plugin_files(folder: Path) -> list[Path]:
+    """Write the plugin of kubectl as one file, with the archive and the manifest that krew takes.
+
+    They are for the machine that makes them.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugin-") as made:
+        plugin.write(Path(made), plugin.HOMEPAGE, plugin.PYTHONS)
+        return [Path(shutil.copy(each, folder)) for each in sorted(Path(made).iterdir())]
 
 
 def bundle_folder(image: str, root: Path) -> None:

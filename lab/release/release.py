@@ -106,7 +106,7 @@ def make(repository: str, key: Key, folder: Path) -> Release:
     notes = folder / "RELEASE_NOTES.md"
     notes.write_text(parts.notes((ROOT / "CHANGELOG.md").read_text(), __version__))
     files = [*parts.install_files(image, folder), *parts.packages(epoch_s, folder), chart, catalog, notes]
-    files += [*lists.values(), provenance]
+    files += [*lists.values(), provenance, *parts.plugin_files(folder)]
     for file in (*files, parts.sums(files, folder)):
         key.sign_file(file)
     return Release(commit, image, by_machine, chart_image, bundle_image, folder)
