@@ -153,7 +153,7 @@ def test_chart_and_file_install_it_on_a_node_that_pulls_by_digest(
         helm("uninstall", OPERATOR, *release, kubeconfig=node.kubeconfig_path)
 
         file = published.release.folder / "cluster.yaml"
-        kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
+        node.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
         system = Kubectl(node.plane, SYSTEM)
         system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=120s")
         assert _images_of(system) == {found.image}

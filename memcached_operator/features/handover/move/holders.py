@@ -16,7 +16,7 @@ from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.outcome import Outcome
+from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.situation import Holder, MovingServer
@@ -67,6 +67,25 @@ class Holders:
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
             known.refused_s = self._clock()
             logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
+
+    async def forget_in_template(self, memcached: MemcachedRecord) -> Outcome:
+        """Have new servers made without a holder where nothing else is written: the specification cannot be read."""
+        workload = self._caches.workloads_of(memcached).get("StatefulSet")
+        if workload is None or not workload.holder:
+            return EMPTY
+        template = {"metadata": {"annotations": dict.fromkeys((HOLDER_ANNOTATION, PEERS_ANNOTATION))}}
+        body = {"metadata": {"resourceVersion": workload.resource_version}, "spec": {"template": template}}
+        try:
+            await self._client.patch(STATEFUL_SETS, workload, body)
+        except (Conflict, NotFound):
+            self._client.outdated(STATEFUL_SETS, workload)
+            return AT_ONCE
+        except (Forbidden, Invalid) as error:
+            message = f"The StatefulSet {workload.name} cannot be changed: {error.message or error}"
+            return Outcome((Problem(refusal_reason(error.message), message, blocking=False),))
+        except (ServerError, TooManyRequests) as error:
+            return Outcome(failures=(error,))
+        return EMPTY
 
     async def let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
         """Delete the holder, with its pod before it; None once that was done."""

@@ -69,7 +69,8 @@ class MoveMemory:
                     self.copied[step] = replace(before, failures=0, has_hot=True, is_running=False)
                 elif isinstance(answer, Transferred):
                     lacking = (*before.lacking, answer.lacking)
-                    self.copied[step] = Copied(lacking, answer.items, has_hot=before.has_hot)
+                    now = replace(before, lacking=lacking, items=answer.items)
+                    self.copied[step] = replace(now, failures=0, is_running=False)
                 else:
                     self.copied[step] = replace(before, failures=before.failures + 1, is_running=False)
 

@@ -29,7 +29,7 @@ from memcached_operator.features.handover.ending_server import DONE
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
-from memcached_operator.features.handover.move.move_steps import decide_move, dismissed
+from memcached_operator.features.handover.move.move_steps import decide_move, dismissed, unserved
 from memcached_operator.features.handover.move.situation import (
     HOT_S,
     AbandonMove,
@@ -167,6 +167,9 @@ class MoveReconciler:
             else:
                 known.unconfirmed.add(decision.uid)
         outcome = await self._act(found, known, decision)
+        for each in unserved(situation):
+            known.given_up[each.pod.uid] = NotMoved.NO_TIME
+            self._report_not_moved(memcached, each.pod.name, NotMoved.NO_TIME)
         outcome += await self.dismiss([each.pod for each in dismissed(situation, decision)], found.now)
         known.keep(situation)
         waiting = frozenset(each.pod.uid for each in situation.servers if each.ending is not None)
@@ -212,6 +215,9 @@ class MoveReconciler:
         )
         if holder is not None and holder.server is not None:
             holder = replace(holder, server=seen.pop())
+        there = {each.pod.uid for each in (*seen, *([holder.server] if holder is not None and holder.server else []))}
+        # One that took the place of another has nothing yet.
+        known.copied = {step: each for step, each in known.copied.items() if each.target in there}
         return MoveSituation(
             None if spec is None else spec.moves and not spec.rollout.paused,
             _begins_in_s(found.desired, found.last, found.now),
@@ -263,6 +269,8 @@ class MoveReconciler:
                     purge = self._calls.purge(server.pod.address, since_s, PURGE_WITHIN_S)
                     known.purges = server.pod.uid
                     self._begin(memcached.key, known, MoveStep.PREPARING, purge)
+            case Await(MoveAwaited.TEMPLATE) if decision.made_with is None and found.spec is None:
+                return await self._holders.forget_in_template(memcached)
             case Await() if decision.holds is not None and found.spec is not None:
                 pod = decision.holds.pod
                 if pod.uid not in known.reported:
@@ -296,7 +304,8 @@ class MoveReconciler:
         return EMPTY
 
     def _copy(self, key: ObjectKey, known: MoveMemory, step: MoveStep, copy: Copy, now: datetime) -> None:
-        known.copied[step] = replace(known.copied.get(step, Copied()), is_running=True)
+        before = known.copied.get(step, Copied(target=copy.target.pod.uid))
+        known.copied[step] = replace(before, is_running=True)
         known.carried = 0
 
         def carried(items: int) -> None:

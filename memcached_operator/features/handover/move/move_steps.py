@@ -104,6 +104,14 @@ def dismissed(situation: MoveSituation, decision: MoveDecision) -> Sequence[Movi
     return [each for each in situation.servers if each.ending is not None and each.pod.uid in due]
 
 
+def unserved(situation: MoveSituation) -> Sequence[MovingServer]:
+    """Servers whose time is over while another one moves."""
+    holder = situation.holder
+    others = (each for each in situation.servers if holder is not None and each.pod.name != holder.name)
+    late = (each for each in others if each.ending is not None and each.ending.left_s < LAST_S)
+    return [each for each in late if each.pod.uid not in situation.given_up]
+
+
 def _without_holder(situation: MoveSituation) -> MoveDecision:
     if situation.made_with:
         return MoveDecision(Await(MoveAwaited.TEMPLATE), MoveStep.DISCONNECTING)
@@ -126,7 +134,7 @@ def _next(situation: MoveSituation) -> MovingServer | None:
 def _ending(situation: MoveSituation, server: MovingServer, ending: Ending) -> MoveDecision:
     """Before there is a holder for a server whose pod waits."""
     begins_in_s, why = situation.begins_in_s, None
-    if not server.is_ready or server.pod.outdated_items:
+    if not server.pod.address or server.pod.outdated_items:
         why = NotMoved.NOT_READY
     elif server.silent_s > UNANSWERED_S:
         why = NotMoved.UNANSWERED
@@ -148,7 +156,8 @@ def _preparing(situation: MoveSituation, server: MovingServer) -> MoveDecision:
     if situation.begins_in_s:
         return replace(found, action=Await(MoveAwaited.FORMER_CLIENTS, situation.begins_in_s), step=None)
     if server.pod.uid not in situation.purged:
-        return replace(found, action=PurgeServer(server), limit_s=READY_WITHIN_S, late=NotMoved.NOT_PURGED)
+        limit_s = READY_WITHIN_S if server.ending is None else min(READY_WITHIN_S, server.ending.grace_s / 2)
+        return replace(found, action=PurgeServer(server), limit_s=limit_s, late=NotMoved.NOT_PURGED)
     return replace(found, holds=server, limit_s=_holder_within_s(server), late=NotMoved.HOLDER_NOT_READY)
 
 
@@ -200,6 +209,10 @@ def _connecting(
     if peers.is_closed:
         found = replace(found, step=MoveStep.CLOSING)
     if server.confirmed_s is None:
+        is_right = server.is_connected and situation.made_with == held.pod.uid
+        if server.ending is not None and server.silent_s > UNANSWERED_S and is_right:
+            # It has ended before its pod, as where a sidecar takes longer.
+            return replace(found, action=Release(), step=MoveStep.CLOSING, made_with=held, limit_s=None, late=None)
         return found
     if not peers.addresses:
         return replace(found, action=_told(server, others))

@@ -121,6 +121,7 @@ class Copied:
         items: how many there were.
         failures: passes that failed since one did not.
         has_hot: what was used lately was copied first.
+        target: uid of the pod of the other server.
     """
 
     lacking: tuple[int, ...] = ()
@@ -128,6 +129,7 @@ class Copied:
     failures: int = 0
     is_running: bool = False
     has_hot: bool = False
+    target: str = ""
 
     @property
     def is_whole(self) -> bool:

@@ -584,10 +584,52 @@ async def test_while_the_specification_cannot_be_read_the_server_takes_writes() 
     for _ in range(4):
         await servers.control_and_reconcile(0.5)
     assert not any("closed" in text for text in servers.peers_text())
-    assert servers.holder is not None
     servers.change(2, maxConnections=2048)
     await servers.done()
-    assert reasons(servers.world).count("Moved") == 2
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_while_the_specification_cannot_be_read_a_move_comes_to_an_end(step: str) -> None:
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    servers.change(2, maxConnections=1)
+    servers.world.api.objects.pop(("Pod", NAMESPACE, HELD), None)
+    for _ in range(400):
+        await servers.control_and_reconcile(0.5)
+    assert servers.holder is None
+    assert HOLDER_ANNOTATION not in servers.template
+    assert not any("11210" in text for text in servers.peers_text())
+
+
+async def test_a_server_that_took_the_place_of_a_restored_one_has_nothing_yet() -> None:
+    servers = await begun(2)
+    servers.end(1)
+    await servers.at(f"{NAME}-1", "Restoring")
+    busy = TooManyRequests(429, "TooManyRequests", "busy")
+    servers.world.api.refuse("strategic_merge_patch", "StatefulSet", busy)
+    with pytest.raises(TooManyRequests):
+        await servers.done()  # before new servers are made without the holder
+    assert HOLDER_ANNOTATION in servers.template
+    servers.world.api.objects.pop(("Pod", NAMESPACE, f"{NAME}-1"))
+    servers.transfers.clear()
+    await servers.done()
+    successor = pod(servers.world, 1)["status"]["podIP"]
+    assert successor in {target for _, target in servers.transfers}
+
+
+async def test_a_pod_whose_turn_never_came_ends_with_an_event() -> None:
+    servers = await begun(3)
+    servers.lacking = [*range(9000, 300, -1)]
+    servers.end(2)
+    await servers.at(f"{NAME}-2", "Copying")
+    uid = servers.end(0, 30)
+    for _ in range(200):
+        await servers.control_and_reconcile(0.3)
+        if uid not in {each["metadata"]["uid"] for each in servers.pods()}:
+            break
+    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    assert any(f"{NAME}-0" in note for note in notes)
 
 
 async def test_a_server_that_others_delete_keeps_its_items_by_the_same_steps() -> None:

@@ -23,6 +23,7 @@ from memcached_operator.features.handover.move.move_steps import (
     UNANSWERED_S,
     decide_move,
     dismissed,
+    unserved,
 )
 from memcached_operator.features.handover.move.situation import (
     FEW,
@@ -45,6 +46,7 @@ from memcached_operator.features.handover.move.situation import (
     Tell,
 )
 from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.time_limits import READY_WITHIN_S
 from memcached_operator.servers.transport import Transport
 
 HANDS_OVER = Transport(peers_port=True)
@@ -241,7 +243,22 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
         Tell(ends(old(HAS)), Peers(7, (HELD.address,), is_closed=True)),
     ),
     ("nothing lacks", told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, WHOLE)), Release()),
-    ("it is not ready", told_to_end(ends(old(ready=False)), None, ""), AbandonMove(NotMoved.NOT_READY)),
+    ("it has no address", told_to_end(ends(old(address="")), None, ""), AbandonMove(NotMoved.NOT_READY)),
+    (
+        "it answers, and another of its containers has ended before it",
+        told_to_end(ends(old(ready=False)), None, ""),
+        PurgeServer(ends(old(ready=False))),
+    ),
+    (
+        "it ended before its pod, after all was copied",
+        told_to_end(replace(ends(old(CLOSED, None)), silent_s=UNANSWERED_S + 1.0), holder()),
+        Release(),
+    ),
+    (
+        "it ended before new servers were made with the holder",
+        told_to_end(replace(ends(old(HAS, None)), silent_s=UNANSWERED_S + 1.0), holder(), ""),
+        Await(MoveAwaited.CONFIRMATION),
+    ),
     (
         "others changed what it has",
         told_to_end(ends(old(outdated_items=True)), None, ""),
@@ -316,6 +333,26 @@ def test_a_pod_that_waits_gives_a_holder_a_quarter_of_its_time(grace_s: float, l
         waits = decide_move(told_to_end(server, held, "", purged=frozenset(("old",))))
         assert (waits.limit_s, waits.late) == (limit_s, NotMoved.HOLDER_NOT_READY)
     assert decide_move(seen(old(), ALONE, "")).limit_s == HOLDER_WITHIN_S
+
+
+def test_a_pod_that_waits_is_purged_in_half_of_its_time() -> None:
+    assert decide_move(told_to_end(ends(old(), grace_s=60.0), None, "")).limit_s == 30.0
+    assert decide_move(seen(old(), None, "")).limit_s == READY_WITHIN_S
+
+
+@pytest.mark.parametrize(
+    ("server", "held", "expected"),
+    [
+        (ends(OTHER, UNTIMELY), holder(), ["a-0"]),
+        (ends(OTHER, LAST_S + 1.0), holder(), []),
+        (OTHER, holder(), []),
+        (ends(OTHER, UNTIMELY), None, []),
+    ],
+)
+def test_a_pod_whose_turn_did_not_come_in_time(server: MovingServer, held: Holder | None, expected: list[str]) -> None:
+    situation = told_to_end(ends(old(HAS), UNTIMELY), held, servers=(ends(old(HAS), UNTIMELY), server))
+    assert [each.pod.name for each in unserved(situation)] == expected
+    assert not unserved(replace(situation, given_up=frozenset(("other",))))
 
 
 GIVEN_UP: dict[str, Any] = {"given_up": frozenset(("old",))}

@@ -218,7 +218,9 @@ class Cluster:
             assert not (_queried(each.peers) - _queried(pod.annotation)) & stale, "others get older values"
             pod.annotation = each.peers
             pod.outdated |= each.outdated
-        known = [each for each in self.pods.values() if each.ready_since and not (each.hangs or each.outdated)]
+        # One without an annotation, while the others have some, is emptied before anybody reads of it.
+        kept = (each for each in self.pods.values() if not (self.is_published and each.annotation is None))
+        known = [each for each in kept if each.ready_since and not (each.hangs or each.outdated)]
         assert not waits or len(known) < 2 or any(map(_addresses, self.pods.values())), "clients have two lists"
         # From now on others change what these may have, and do not tell them.
         connected = [each for each in self.pods.values() if _addresses(each)]
