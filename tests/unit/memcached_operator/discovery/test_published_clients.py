@@ -37,7 +37,8 @@ Command = Sequence[str | Path]
 def _run(*command: str | Path, folder: Path) -> None:
     if shutil.which(command[0]) is None:
         raise BuildError(f"no {command[0]} on the PATH")
-    subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=True)
+    if subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode != 0:
+        raise BuildError(f"{command[0]} failed, see above")
 
 
 def thanos(folder: Path) -> Command:
@@ -56,6 +57,8 @@ def memcached_elasticache(folder: Path) -> Command:
 
 def aws_java(folder: Path) -> Command:
     """AWS' client for Java, one archive that needs no other."""
+    # A JDK, which runs a source.
+    _run("javac", "--version", folder=folder)
     plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
     _run("mvn", "-B", "-q", plugin, f"-Dartifact={JAVA_CLIENT}", f"-DoutputDirectory={folder}", folder=folder)
     (archive,) = folder.glob("*.jar")
@@ -91,7 +94,7 @@ def endpoint(file: Path) -> Iterator[str]:
     """A process that gives the list in a file, by its host and port."""
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
-    command = [sys.executable, "-m", "memcached_operator", "discovery", "-f", file, "--port", str(port)]
+    command = [sys.executable, "-m", "memcached_operator", "discovery", "-f", str(file), "--port", str(port)]
     with subprocess.Popen(command) as process:
         try:
             until("the endpoint does not listen", lambda: _listens(port))
