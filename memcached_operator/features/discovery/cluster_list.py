@@ -7,6 +7,7 @@ ConfigMap that is made anew begins with the time.
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 from memcached_operator.core.objects.owned_kind import Known
@@ -20,7 +21,8 @@ class ClusterList(NamedTuple):
 
     Attributes:
         version: 0 for none.
-        nodes: `HOST|IP|PORT` of each server, in the order of the list; IPv6 addresses without brackets.
+        nodes: `HOST|IP|PORT` of each server, in the order of the list; IPv6 addresses without brackets, and
+            as addresses in full.
     """
 
     version: int
@@ -59,6 +61,14 @@ def _node(server: str, known: Known, before: dict[str, str]) -> str:
     """A server of the list. One that has no address now keeps the last one, and the first time has its name there."""
     host, _, port = server.rpartition(":")
     host = host.strip("[]")
-    if address := known.addresses.get(host.partition(".")[0]):
-        return f"{host}|{address}|{port}"
-    return before.get(host, f"{host}|{host}|{port}")
+    address = known.addresses.get(host.partition(".")[0])
+    if address is None and host in before:
+        return before[host]
+    return f"{host}|{_in_full(address or host)}|{port}"
+
+
+def _in_full(address: str) -> str:
+    """An IPv6 address as Java writes it, by which AWS' client for Java finds a server; anything else as it is."""
+    if ":" not in address:
+        return address
+    return ":".join(f"{int(each, 16):x}" for each in IPv6Address(address).packed.hex(":", 2).split(":"))

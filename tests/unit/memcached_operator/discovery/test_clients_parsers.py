@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from django_elastipymemcache.client import _ConfigurationEndpointClient
 from emcache.protocol import AutoDiscoveryCommandParser
@@ -12,7 +13,8 @@ from memcached_operator.core.objects.owned_kind import Known
 from memcached_operator.discovery.discovery_protocol import answer
 from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, next_cluster
 
-Nodes = list[tuple[str, str, int]]
+Address = IPv4Address | IPv6Address
+Nodes = list[tuple[str, Address, int]]
 _VERSIONS = st.integers(1, 2**31 - 2)
 _ADDRESSES = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)).map(str)
 # Servers of a StatefulSet with their addresses, or of a Deployment.
@@ -34,7 +36,7 @@ def read_by_emcache(answered: bytes) -> tuple[int, Nodes]:
     parser.feed_data(answered)
     loop.close()
     assert parser.autodiscovery()
-    return parser.version(), parser.nodes()
+    return parser.version(), [(host, ip_address(address), port) for host, address, port in parser.nodes()]
 
 
 def read_by_django(answered: bytes, *, addresses: bool) -> list[tuple[str, int]]:
@@ -50,13 +52,14 @@ def read_as_thanos(answered: bytes) -> Nodes:
     assert end == b"END\r\n"
     _version, nodes = payload.decode().splitlines()
     cut = [each.split("|") for each in nodes.split(" ")]
-    return [(host, address, int(port)) for host, address, port in cut]
+    return [(host, ip_address(address), int(port)) for host, address, port in cut]
 
 
 def same_to_all(known: Known, expected: Nodes) -> None:
     answered, version = given_to_clients(known)
     assert read_by_emcache(answered) == (version, expected)
-    assert read_by_django(answered, addresses=True) == [(address, port) for _, address, port in expected]
+    by_address = read_by_django(answered, addresses=True)
+    assert [(ip_address(address), port) for address, port in by_address] == [found[1:] for found in expected]
     assert read_by_django(answered, addresses=False) == [(host, port) for host, _, port in expected]
     assert read_as_thanos(answered) == expected
 
@@ -66,10 +69,10 @@ def test_a_list_of_names(addresses: list[str], now_s: int) -> None:
     hosts = [f"shop-{number}.shop.default.svc" for number in range(len(addresses))]
     by_pod = {f"shop-{number}": each for number, each in enumerate(addresses)}
     known = Known([f"{host}:11211" for host in hosts], addresses=by_pod, now_s=now_s)
-    same_to_all(known, [(host, address, 11211) for host, address in zip(hosts, addresses, strict=True)])
+    same_to_all(known, [(host, ip_address(each), 11211) for host, each in zip(hosts, addresses, strict=True)])
 
 
 @given(_ADDRESSED, _VERSIONS)
 def test_a_list_of_addresses(addresses: list[str], now_s: int) -> None:
     servers = [f"[{each}]:11211" if ":" in each else f"{each}:11211" for each in addresses]
-    same_to_all(Known(servers, now_s=now_s), [(each, each, 11211) for each in addresses])
+    same_to_all(Known(servers, now_s=now_s), [(each, ip_address(each), 11211) for each in addresses])

@@ -42,11 +42,16 @@ FORMER = ClusterList(NOW_S - 100, (NODE_ZERO, NODE_ONE))
             FORMER,
             True,
             BOTH._replace(addresses=ADDRESSES | {"shop-0": "fd00::9"}),
-            ClusterList(NOW_S, ("shop-0.shop.default.svc|fd00::9|11211", NODE_ONE)),
+            ClusterList(NOW_S, ("shop-0.shop.default.svc|fd00:0:0:0:0:0:0:9|11211", NODE_ONE)),
         ),
         # A Deployment's servers are known by their addresses.
         (NO_CLUSTER, True, Known(("10.0.0.7:11211",), now_s=NOW_S), ClusterList(NOW_S, ("10.0.0.7|10.0.0.7|11211",))),
-        (NO_CLUSTER, True, Known(("[fd00::7]:11211",), now_s=NOW_S), ClusterList(NOW_S, ("fd00::7|fd00::7|11211",))),
+        (
+            NO_CLUSTER,
+            True,
+            Known(("[fd00::70:7]:11211",), now_s=NOW_S),
+            ClusterList(NOW_S, ("fd00::70:7|fd00:0:0:0:0:0:70:7|11211",)),
+        ),
         # The clock has gone back, is not set, or is far ahead.
         (FORMER, True, BOTH._replace(servers=(ZERO,), now_s=5), ClusterList(FORMER.version + 1, (NODE_ZERO,))),
         (FORMER, True, BOTH._replace(servers=(ZERO,), now_s=0), ClusterList(FORMER.version + 1, (NODE_ZERO,))),
