@@ -70,15 +70,17 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
         servers = {pod.name: await stack.enter_async_context(cluster.server(pod, memcached)) for pod in pods}
         await _confirm(cluster, memcached, servers, options)
     done: list[str] = []
-    reports = []
+    midst, reports = "", []
     try:
         for place, pod in enumerate(pods, 1):
             await cluster.check_at_rest(memcached)
             # One that idled during the pauses of the others, some server or proxy would have closed.
             async with cluster.server(pod, memcached) as connection:
                 before = await Load.of(connection)
+                midst = f" in the midst of {pod.name}"
                 deleted = await _emptied(cluster, memcached, pod, connection, options.prefix)
                 done.append(pod.name)
+                midst = ""
                 count = before.items if deleted is None else deleted
                 _say(f"{pod.name}: {count_text(count)} items flushed ({place} of {len(pods)})")
                 since = await _pause(pod, connection, options.pause_s)
@@ -92,7 +94,7 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
     finally:
         show_progress("")
         if left := [pod.name for pod in pods if pod.name not in done]:
-            _say(f"stopped: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
+            _say(f"stopped{midst}: flushed are {', '.join(done) or 'none'}; not flushed: {', '.join(left)}")
     return CommandOutput(f"all {len(pods)} servers are flushed\n", {"servers": reports})
 
 

@@ -27,7 +27,6 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, d
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
@@ -271,10 +270,9 @@ class Objects:
         done = await self._ensure_one(each, snapshot, desired, follows=follows)
         if each.listed and has_endpoint and done.kept is not None and done.kept.obj is not None:
             await self._hasten(memcached, each.codec.decoded(done.kept.obj))
-        endpoint = done.kept.obj if each.runs_operator and done.kept is not None else None
-        if isinstance(endpoint, WorkloadRecord) and (why := endpoint.create_failure or endpoint.deadline_exceeded):
-            message = f"The Deployment {endpoint.name} of spec.discovery.autoDiscovery has not all of its pods: {why}"
-            conflicting += Outcome((Problem(Reason.ENDPOINT_NOT_READY, message, blocking=False),))
+        there = done.kept.obj if done.kept is not None else None
+        if there is not None and (problem := each.problem_of(there)):
+            conflicting += Outcome((problem,))
         return conflicting + done.outcome
 
     async def _hasten(self, memcached: MemcachedRecord, servers: Manifest) -> None:

@@ -52,6 +52,7 @@ class OwnedKind:
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
         conflict: explains why a Memcached of that name gets no object, by those rivals, None where it does; None of a
             kind without rivals.
+        problem_of: explains what is wrong with such an object although it is as desired, None for nothing.
         has_scripts: of the kind are the ConfigMaps with scripts of pods, too; see `scripts`.
         shared: returns the kind of which a Memcached has another object, with the same cache; None where it has none.
         awaits_list: there is none before a list of servers.
@@ -69,6 +70,7 @@ class OwnedKind:
     suffix: str = ""
     rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
     conflict: Callable[[Iterable[Any], str, Spec], Problem | None] | None = None
+    problem_of: Callable[[Any], Problem | None] = lambda _: None
     has_scripts: bool = False
     shared: Callable[[], Kind[Any]] | None = None
     awaits_list: bool = False

@@ -6,9 +6,10 @@ nobody who leads. Their budget is `disruption_budget`'s, and the NetworkPolicy o
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memcached_operator.api.names import MOUNTED
+from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import (
     ENDPOINT_SUFFIX,
@@ -46,6 +47,9 @@ from memcached_operator.core.objects.workload_types import (
 )
 from memcached_operator.features.discovery.server_list_configmap import CLUSTER, SUFFIX
 from operator_runtime import Kind
+
+if TYPE_CHECKING:
+    from memcached_operator.core.observed.workloads import WorkloadRecord
 
 _NAME: Final = "discovery"
 _FOLDER: Final = f"{MOUNTED}/discovery"
@@ -109,6 +113,13 @@ def _service(owner: MemcachedOwner, spec: Spec, _: Known) -> ServiceManifest | N
     )
 
 
+def _without_pods(live: WorkloadRecord) -> Problem | None:
+    if not (why := live.create_failure or live.deadline_exceeded):
+        return None
+    message = f"The Deployment {live.name} of spec.discovery.autoDiscovery has not all of its pods: {why}"
+    return Problem(Reason.ENDPOINT_NOT_READY, message, blocking=False)
+
+
 def _deployments() -> Kind[Any]:
     from memcached_operator.core.observed.caches import DEPLOYMENTS  # loads the client, see `OwnedKind.kind`
 
@@ -132,4 +143,5 @@ ENDPOINT_DEPLOYMENTS: Final = OwnedKind(
     shared=_deployments,
     awaits_list=True,
     runs_operator=True,
+    problem_of=_without_pods,
 )
