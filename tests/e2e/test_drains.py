@@ -104,6 +104,15 @@ def test_a_server_that_has_no_time_ends_empty_and_others_without_a_wait(kubectl:
 
 
 @pytest.mark.slow
+def test_pods_of_a_namespace_that_is_deleted_end_although_no_holder_can_be_made(kubectl: Kubectl) -> None:
+    with begun(kubectl):
+        pass
+    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+    at_once_s = UNHEARD_S * 3 / 4
+    until("the servers are gone", lambda: not kubectl.get("pods")["items"], deadline_s=at_once_s)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["Preparing", "Connecting", "Copying", "Closing", "Replacing", "Restoring"])
 def test_another_leader_goes_on_with_a_pod_that_waits(system: Kubectl, kubectl: Kubectl, step: str) -> None:
     with begun(kubectl) as scene:

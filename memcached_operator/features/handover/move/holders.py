@@ -52,10 +52,14 @@ class Holders:
         pod = next(own, None)
         return Holder(name, uid, live.deleting, MovingServer(pod) if pod is not None else None)
 
-    async def hold(self, memcached: MemcachedRecord, known: MoveMemory, spec: Spec, pod: PodRecord) -> None:
-        """Make the holder of a server's items, which is born with the server as its peer."""
+    async def hold(self, memcached: MemcachedRecord, known: MoveMemory, spec: Spec, pod: PodRecord) -> bool:
+        """Make the holder of a server's items, which is born with the server as its peer.
+
+        Returns:
+            False where none can be made any more, as the namespace is being deleted.
+        """
         if self._clock() < known.refused_s + _AGAIN_S:
-            return
+            return True
         known.copied.clear()
         peers = Peers(1, (pod.address,))
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
@@ -65,8 +69,11 @@ class Holders:
         try:
             await self._client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            if isinstance(error, Forbidden) and any(each.reason == "NamespaceTerminating" for each in error.causes):
+                return False
             known.refused_s = self._clock()
             logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
+        return True
 
     async def forget_in_template(self, memcached: MemcachedRecord) -> Outcome:
         """Have new servers made without a holder where nothing else is written: the specification cannot be read."""

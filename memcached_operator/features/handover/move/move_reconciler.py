@@ -276,7 +276,9 @@ class MoveReconciler:
                 if pod.uid not in known.reported:
                     known.reported.add(pod.uid)
                     self._report(memcached, "Normal", "Moving", moving(pod.name))
-                await self._holders.hold(memcached, known, found.spec, pod)
+                if not await self._holders.hold(memcached, known, found.spec, pod):
+                    known.given_up[pod.uid] = NotMoved.HOLDER_NOT_READY  # nobody is told: no event can be made there
+                    return AT_ONCE
             case Tell(server, peers):
                 if peers.is_closed:
                     known.copied.pop(MoveStep.CLOSING, None)  # of a former try

@@ -15,7 +15,7 @@ from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime.client.errors import Conflict, Forbidden, TooManyRequests
+from operator_runtime.client.errors import Conflict, Forbidden, StatusCause, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
 from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, resize, rfc3339, stateful_set
@@ -616,6 +616,16 @@ async def test_a_server_that_took_the_place_of_a_restored_one_has_nothing_yet() 
     await servers.done()
     successor = pod(servers.world, 1)["status"]["podIP"]
     assert successor in {target for _, target in servers.transfers}
+
+
+async def test_pods_of_a_namespace_that_is_deleted_wait_for_no_holder() -> None:
+    servers = await begun(3)
+    ended = Forbidden(403, "Forbidden", "it ends", causes=(StatusCause(reason="NamespaceTerminating"),))
+    servers.world.api.refuse("create", "StatefulSet", *[ended] * 3)
+    uids = {servers.end(ordinal) for ordinal in range(3)}
+    for _ in range(12):
+        await servers.control_and_reconcile(0.3)
+    assert not uids & {each["metadata"]["uid"] for each in servers.pods()}
 
 
 async def test_a_pod_whose_turn_never_came_ends_with_an_event() -> None:
