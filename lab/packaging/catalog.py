@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,7 @@ from lab.cache import BuildError
 from lab.packaging.bundle import BUNDLE_IMAGE, CHANNEL, PACKAGE, icon
 from lab.packaging.manifests import MANIFESTS
 from lab.programs import olm
-
-_TIMEOUT_S = 60.0
-
-
-class CatalogError(Exception):
-    """opm does not accept a bundle or a catalog; the message has its words."""
+from lab.programs.go_tools import ToolError, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +43,7 @@ def write(releases: Sequence[Release], folder: Path) -> None:
     Each release replaces the one before it, and any older one that its `olm.skipRange` names.
 
     Raises:
-        CatalogError: opm does not accept a bundle, or the catalog.
+        ToolError: opm does not accept a bundle, or the catalog.
         BuildError: opm is not built, and cannot be.
     """
     package = folder / PACKAGE
@@ -96,17 +90,7 @@ def _objects(bundle: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _opm(*arguments: str) -> str:
-    finished = subprocess.run(
-        [str(olm.validators() / "opm"), *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
-    if finished.returncode != 0:
-        raise CatalogError(f"opm {' '.join(arguments)}: {finished.stderr.strip() or finished.stdout.strip()}")
-    return finished.stdout
+    return call(olm.validators() / "opm", *arguments).stdout
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         write([Release(MANIFESTS.parent / "bundle", options.image or BUNDLE_IMAGE)], options.folder)
-    except (BuildError, CatalogError) as error:
+    except (BuildError, ToolError) as error:
         print(f"catalog: {error}", file=sys.stderr)
         return 1
     print(f"{options.folder} is a catalog that opm accepts: `opm serve {options.folder}`, or `opm generate dockerfile`")

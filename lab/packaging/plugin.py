@@ -14,7 +14,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import zipfile
@@ -24,6 +23,7 @@ from typing import Any, Final
 
 import yaml
 
+from lab.image import wheels
 from lab.packaging import manifests
 from memcached_operator import __version__
 
@@ -40,6 +40,8 @@ REQUIRED: Final = (
     *("propcache", "pyyaml", "typing-extensions", "yarl"),
 )
 """Packages that the plugin loads, and what these require."""
+# Debian 10's and RHEL 8's.
+_GLIBC_MINOR: Final = 28
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _START: Final = '''\
 """Unpacks what cannot be loaded from a zip, once, and runs the plugin."""
@@ -153,11 +155,8 @@ def _gather(folder: Path, pythons: Sequence[str]) -> None:
     requirements = folder / "requirements.txt"
     requirements.write_text(required_of(_LOCK.read_text()))
     for python in pythons:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        chosen = ["--python-version", python, "--implementation", "cp", "--only-binary", ":all:", "--no-deps"]
-        platforms = [f"--platform={each}_{platform.machine()}" for each in ("manylinux_2_17", "manylinux_2_28")]
-        target = ["--require-hashes", "--target", str(folder / python), "-r", str(requirements)]
-        subprocess.run([*command, *chosen, *platforms, *target], check=True)
+        command = wheels.pip_command(_architecture(), str(requirements), str(folder / python), python, _GLIBC_MINOR)
+        subprocess.run(command, check=True)
     requirements.unlink()
 
 

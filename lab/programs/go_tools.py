@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -41,30 +41,39 @@ def is_built(name: str) -> bool:
 
 
 def run(name: str, *arguments: str, variables: Mapping[str, str] = {}, timeout_s: float = 120.0) -> str:
-    """Run a tool, and return its standard output.
-
-    Args:
-        variables: its environment, besides a PATH.
+    """Run a tool, and return its standard output; see :func:`call`.
 
     Raises:
         BuildError: it is not there and cannot be built.
         ToolError: it failed.
     """
-    command: Sequence[str | Path] = [build(name), *arguments]
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **variables}
+    return call(build(name), *arguments, variables=variables, timeout_s=timeout_s).stdout
+
+
+def call(
+    program: Path, *arguments: str, variables: Mapping[str, str] = {}, timeout_s: float = 120.0, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a program without input.
+
+    Args:
+        variables: its environment, besides a PATH.
+
+    Raises:
+        ToolError: it failed, and ``check`` is true.
+    """
     finished = subprocess.run(
-        command,
-        env=environment,
+        [program, *arguments],
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=timeout_s,
         check=False,
     )
-    if finished.returncode != 0:
+    if check and finished.returncode != 0:
         words = finished.stderr.strip() or finished.stdout.strip()
-        raise ToolError(f"{name} {' '.join(arguments)}: exit code {finished.returncode}: {words}")
-    return finished.stdout
+        raise ToolError(f"{program.name} {' '.join(arguments)}: exit code {finished.returncode}: {words}")
+    return finished
 
 
 def _package(name: str) -> str:

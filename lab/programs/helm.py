@@ -4,21 +4,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from lab.cache import BuildError, cache_dir, digest_of, kept
+from lab.programs import go_tools
 from lab.programs.go import MODULES, compile_module, required_version
 
 MAJORS = (3, 4)
 """Releases of Helm that the chart is for; the first is the one that `./dev helm` is."""
 _FILES = ("go.mod", "go.sum")
-_TIMEOUT_S = 120.0
-
-
-class HelmError(Exception):
-    """Helm did not do what was asked; the message carries its words."""
 
 
 def build(major: int = MAJORS[0]) -> Path:
@@ -37,7 +33,7 @@ def build(major: int = MAJORS[0]) -> Path:
 def helm(
     *arguments: str,
     kubeconfig: Path | None = None,
-    home: Path | None = None,
+    variables: Mapping[str, str] = {},
     check: bool = True,
     major: int = MAJORS[0],
 ) -> subprocess.CompletedProcess[str]:
@@ -45,27 +41,15 @@ def helm(
 
     Args:
         kubeconfig: the cluster for ``install`` and the like; others need none.
-        home: where it keeps its caches; a folder that is gone afterwards where none is given.
+        variables: its environment; without a HOME its caches are in a folder that is gone afterwards.
 
     Raises:
         BuildError: it is not there and cannot be built.
-        HelmError: it failed, and ``check`` is true.
+        ToolError: it failed, and ``check`` is true.
     """
-    with tempfile.TemporaryDirectory(prefix="helm-") as own:
-        variables = {"HOME": str(home or own)} | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
-        finished = subprocess.run(
-            [build(major), *arguments],
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    if check and finished.returncode != 0:
-        words = finished.stderr.strip() or finished.stdout.strip()
-        raise HelmError(f"helm {' '.join(arguments)}: exit code {finished.returncode}: {words}")
-    return finished
+    with tempfile.TemporaryDirectory(prefix="helm-") as home:
+        own = {"HOME": home} | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
+        return go_tools.call(build(major), *arguments, variables=own | variables, check=check)
 
 
 def _module(major: int) -> str:

@@ -62,7 +62,7 @@ def packed_chart(image: str, folder: Path) -> Path:
     """Pack the chart, with the image in its values.
 
     Raises:
-        HelmError, BuildError: Helm could not pack it.
+        ToolError, BuildError: Helm could not pack it.
     """
     repository, digest = image.split("@")
     with tempfile.TemporaryDirectory(prefix="chart-") as temporary:
@@ -104,7 +104,7 @@ def catalog_file(bundle_root: Path, bundle_image: str, folder: Path) -> Path:
     """Write the file-based catalog that has this release.
 
     Raises:
-        CatalogError, BuildError: opm does not accept it, or is not there.
+        ToolError, BuildError: opm does not accept it, or is not there.
     """
     with tempfile.TemporaryDirectory(prefix="catalog-") as temporary:
         catalog.write([catalog.Release(bundle_root / "bundle", bundle_image)], Path(temporary))
@@ -119,11 +119,10 @@ def contents(image: str, machine: str, folder: Path, *, plain_http: bool) -> Pat
         ToolError, BuildError: syft could not read it.
     """
     target = folder / f"sbom-{machine}.cdx.json"
-    with tempfile.TemporaryDirectory(prefix="syft-") as home:
-        variables = {"HOME": home, "SYFT_CHECK_FOR_APP_UPDATE": "false"}
-        variables |= {"SYFT_REGISTRY_INSECURE_USE_HTTP": "true"} if plain_http else {}
-        arguments = ("scan", f"registry:{image}", f"--platform=linux/{machine}", "--output=cyclonedx-json")
-        target.write_text(run("syft", *arguments, variables=variables, timeout_s=300))
+    variables = os.environ | {"SYFT_CHECK_FOR_APP_UPDATE": "false"}  # with the caller's login
+    variables |= {"SYFT_REGISTRY_INSECURE_USE_HTTP": "true"} if plain_http else {}
+    arguments = ("scan", f"registry:{image}", f"--platform=linux/{machine}", "--output=cyclonedx-json")
+    target.write_text(run("syft", *arguments, variables=variables, timeout_s=300))
     return target
 
 

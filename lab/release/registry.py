@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import urllib.request
-from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+from urllib.error import HTTPError
 
 import yaml
 
@@ -25,12 +26,13 @@ class Registry:
         BuildError: from the constructor, where it is not built and cannot be.
     """
 
-    def __init__(self, folder: Path, port: int = 0, inside: Namespaces | None = None) -> None:
+    def __init__(self, folder: Path, port: int = 0, inside: Namespaces | None = None, accounts: str = "") -> None:
         """
         Args:
             folder: where it keeps what is pushed; several can serve one folder.
             port: on which it listens, 0 for any that is free.
             inside: the network namespace in which it listens, None for this machine's.
+            accounts: lines of htpasswd with bcrypt, "" where it asks nobody for a login.
         """
         self.port = port or _free_port()
         self.storage = folder / _STORAGE
@@ -39,7 +41,11 @@ class Registry:
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / f"config-{self.port}.yaml"
         storage = {"filesystem": {"rootdirectory": str(self.storage)}, "delete": {"enabled": True}}
-        settings = {"version": 0.1, "storage": storage, "http": {"addr": f"127.0.0.1:{self.port}"}}
+        settings: dict[str, Any] = {"version": 0.1, "storage": storage, "http": {"addr": f"127.0.0.1:{self.port}"}}
+        if accounts:
+            passwords = folder / "htpasswd"
+            passwords.write_text(accounts)
+            settings["auth"] = {"htpasswd": {"realm": "registry", "path": str(passwords)}}
         config.write_text(yaml.safe_dump(settings))
         command = [str(program), "serve", str(config)]
         if inside is not None:
@@ -61,9 +67,11 @@ class Registry:
         self._program.kill()
 
     def _answers(self) -> bool:
-        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v2/", timeout=5) as answer:
-            return int(answer.status) == 200
-        return False
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v2/", timeout=5).close()
+        except OSError as error:
+            return isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
+        return True
 
 
 def _free_port() -> int:

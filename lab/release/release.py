@@ -22,9 +22,8 @@ from lab.cache import BuildError
 from lab.image import builders, debian, images
 from lab.image.builders import ImageError
 from lab.packaging import bundle
-from lab.packaging.catalog import CatalogError
 from lab.programs.go_tools import ToolError
-from lab.programs.helm import HelmError, helm
+from lab.programs.helm import helm
 from lab.release import parts
 from lab.release.registry import Registry
 from lab.release.signatures import PROVENANCE, SBOM, Key
@@ -76,7 +75,7 @@ def make(repository: str, key: Key, folder: Path) -> Release:
 
     Raises:
         NotReleasable: the checkout has changes.
-        ImageError, BuildError, ToolError, HelmError, CatalogError: a program did not do its part.
+        ImageError, BuildError, ToolError: a program did not do its part.
     """
     commit, epoch_s = parts.commit()
     folder.mkdir(parents=True)
@@ -133,7 +132,7 @@ def _pushed(builder: builders.Builder, name: str) -> str:
 
 def _pushed_chart(chart: Path, repository: str) -> str:
     more = ("--plain-http",) if repository.startswith("localhost") else ()
-    said = helm("push", str(chart), f"oci://{repository}/charts", *more, home=Path.home())
+    said = helm("push", str(chart), f"oci://{repository}/charts", *more, variables=os.environ)
     digest = next(line.split()[-1] for line in (said.stdout + said.stderr).splitlines() if line.startswith("Digest:"))
     return f"{repository}/charts/{NAME}@{digest}"
 
@@ -166,7 +165,7 @@ def main(arguments: Sequence[str]) -> int:
                 work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="release-registry-")))
                 registry = stack.enter_context(Registry(work))
                 made = make(registry.host, Key(work, "trial").make(), options.to)
-    except (parts.NotReleasable, ImageError, BuildError, ToolError, HelmError, CatalogError) as error:
+    except (parts.NotReleasable, ImageError, BuildError, ToolError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
     where = "" if options.registry else ", which is gone: without --registry it was one on loopback, and a trial's key"

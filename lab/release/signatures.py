@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,11 +29,14 @@ PROVENANCE: Final = "slsaprovenance1"
 
 
 class Key:
-    """A key pair, in a folder: `cosign.key`, and `cosign.pub` for strangers."""
+    """A key pair, in a folder: `cosign.key`, and `cosign.pub` for strangers.
+
+    What is signed is on a registry that the caller has a login of, in the files that cosign reads by the environment.
+    """
 
     def __init__(self, folder: Path, password: str) -> None:
         self._folder = folder
-        self._variables: Mapping[str, str] = {"COSIGN_PASSWORD": password, "HOME": str(folder)}
+        self._variables: Mapping[str, str] = os.environ | {"COSIGN_PASSWORD": password}
 
     @property
     def public(self) -> Path:

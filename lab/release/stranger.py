@@ -88,7 +88,7 @@ def pulled_chart(host: str, name: str, version: str, public: Path, work: Path, i
     """
     digest, manifest = manifest_of(host, name, version)
     verify_image(public, f"{host}/{name}@{digest}")
-    helm("pull", f"oci://{host}/{name}", f"--version={version}", f"--destination={work}", "--plain-http", home=work)
+    helm("pull", f"oci://{host}/{name}", f"--version={version}", f"--destination={work}", "--plain-http")
     chart = work / f"{name.rpartition('/')[2]}-{version}.tgz"
     if f"sha256:{parts.sha256(chart)}" not in {each["digest"] for each in manifest["layers"]}:
         raise Refused(f"{chart.name} is not the chart that its manifest names")

@@ -20,7 +20,8 @@ import yaml
 
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS
-from lab.programs.helm import MAJORS, HelmError, helm
+from lab.programs.go_tools import ToolError
+from lab.programs.helm import MAJORS, helm
 from operator_runtime.testing.waiting import DEADLINE_S
 from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import MEMCACHEDS, forget
@@ -156,7 +157,7 @@ def test_the_kind_goes_along_with_its_release_and_stays_when_that_goes(
 def test_a_kind_that_kubectl_made_is_taken_over_when_helm_is_told_to(apart: Cluster, release: Helm, major: int) -> None:
     apart.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"))
     await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
-    with pytest.raises(HelmError, match=r"CustomResourceDefinition .*exists and cannot be imported"):
+    with pytest.raises(ToolError, match=r"CustomResourceDefinition .*exists and cannot be imported"):
         release("install", RELEASE, str(CHART), *SIMPLE)
     # Helm 4 applies on the server's side, where kubectl has the fields.
     release("install", RELEASE, str(CHART), *SIMPLE, "--take-ownership", *["--force-conflicts"] * (major == 4))
@@ -213,7 +214,7 @@ def test_a_second_release_in_the_cluster_is_told_what_it_cannot_have_twice(
     release("install", RELEASE, str(CHART))
     once = {"CustomResourceDefinition": "rbac.tenantRoles=false", "ClusterRole": "crds.enabled=false"}
     for kind, other in once.items():
-        with pytest.raises(HelmError, match=rf"{kind} .*exists and cannot be imported"):
+        with pytest.raises(ToolError, match=rf"{kind} .*exists and cannot be imported"):
             release("install", "second", str(CHART), "--set", other)
     release("install", "third", str(CHART), "--set", ",".join(once.values()))
     release("uninstall", "third")

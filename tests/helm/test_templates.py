@@ -15,7 +15,8 @@ import yaml
 
 from lab.packaging.chart import CHART
 from lab.packaging.manifests import MANIFESTS, NAMESPACE, PROJECT, kustomize
-from lab.programs.helm import HelmError, helm
+from lab.programs.go_tools import ToolError
+from lab.programs.helm import helm
 from memcached_operator import __version__, permissions
 from memcached_operator.permissions import Permission
 from memcached_operator.settings_schema import SCHEMA
@@ -556,7 +557,7 @@ FREE = {
 
 
 def refusal(values: Mapping[str, Any]) -> str:
-    with pytest.raises(HelmError) as refused:
+    with pytest.raises(ToolError) as refused:
         template(values)
     return str(refused.value)
 

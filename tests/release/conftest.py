@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ from tests.e2e.conftest import node, real_machine
 from tests.integration.conftest import installed, kubectl
 
 __all__ = ["installed", "kubectl", "node", "real_machine"]  # fixtures
+
+
+_USER, _PASSWORD = "maintainer", "of a test"
+_BCRYPT = "$2b$04$HDCmEKvz7gbOLeVGDHv2/OevlYLZLSx37AOwdd89581g6SjqSN65e"
+"""Of the password."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,21 @@ def published() -> Iterator[Published]:
             work = Path(temporary)
             (work / "key").mkdir()
             key = Key(work / "key", "of a test").make()
-            with Registry(work / "registry") as registry:
-                made = make(registry.host, key, work / "files")
+            with Registry(work / "registry", accounts=f"{_USER}:{_BCRYPT}\n") as registry:
+                made = _made_after_a_login(registry, key, work)
+            with Registry(work / "registry", registry.port) as registry:  # strangers need no login
                 yield Published(registry, work / "registry", made, key.public)
     except (BuildError, ImageError) as error:
         if os.environ.get(REQUIRED_VARIABLE) or os.environ.get("CI"):
             raise
         pytest.skip(f"no release: {error}")
+
+
+def _made_after_a_login(registry: Registry, key: Key, work: Path) -> Release:
+    """Make the release as docs/releasing.md has it: by one login, in the file that all programs read."""
+    (work / "docker").mkdir()
+    login = ["buildah", "login", "--authfile", str(work / "docker" / "config.json"), "--tls-verify=false"]
+    subprocess.run([*login, "--username", _USER, "--password", _PASSWORD, registry.host], check=True)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DOCKER_CONFIG", str(work / "docker"))
+        return make(registry.host, key, work / "files")

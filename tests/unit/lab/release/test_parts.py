@@ -67,10 +67,12 @@ def test_a_file_that_no_list_names_is_refused(monkeypatch: pytest.MonkeyPatch, t
 
 @pytest.mark.parametrize(("architecture", "machine"), [("amd64", "x86_64"), ("arm64", "aarch64")])
 def test_pip_takes_wheels_for_the_machine_of_the_image_alone(architecture: str, machine: str) -> None:
-    command = pip_command(architecture, "lock", "folder")
+    command = pip_command(architecture, "lock", "folder", "3.12", 28)
     platforms = [command[at + 1] for at, word in enumerate(command) if word == "--platform"]
-    assert f"manylinux_2_28_{machine}" in platforms
+    assert {f"manylinux_2_{minor}_{machine}" for minor in (17, 28)} <= set(platforms)
+    assert f"manylinux_2_29_{machine}" not in platforms
     assert all(each.endswith(machine) for each in platforms)
+    assert command[command.index("--abi") + 1] == "cp312"
 
 
 def test_a_machine_that_no_image_is_for_is_named() -> None:
