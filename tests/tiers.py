@@ -50,7 +50,7 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
     "prometheus-operator": prometheus_operator.build,
 }
-_VALIDATORS: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators}
+_VALIDATORS: Mapping[str, Callable[[], object]] = {"opm and verify_bundle": olm.validators}
 _OLM: Mapping[str, Callable[[], object]] = {**_VALIDATORS, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
 _RELEASE: Mapping[str, Callable[[], object]] = {

@@ -49,7 +49,7 @@ def helm(
     """
     with tempfile.TemporaryDirectory(prefix="helm-") as home:
         own = {"HOME": home} | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
-        return go_tools.call(build(major), *arguments, variables=own | variables, check=check)
+        return go_tools.call(build(major), *arguments, variables={**own, **variables}, check=check)
 
 
 def _module(major: int) -> str:

@@ -10,7 +10,8 @@ from lab.cache import cache_dir, digest_of, kept
 from lab.programs.go import MODULES, compile_module, required_version, source_of
 
 _FOLDER = MODULES / "olm"
-_FILES = ("go.mod", "go.sum")
+_VERIFY = "verify_bundle"
+_FILES = ("go.mod", "go.sum", f"{_VERIFY}/main.go")
 _API = "github.com/operator-framework/api"
 _OLM = "github.com/operator-framework/operator-lifecycle-manager"
 _REGISTRY = "github.com/operator-framework/operator-registry"
@@ -21,12 +22,13 @@ _TAGS = ("json1", "containers_image_openpgp", "exclude_graphdriver_btrfs")
 def validators() -> Path:
     """Build what reads a bundle without a cluster, if it is not built, and return the folder.
 
-    `operator-verify` says what is wrong with a bundle's manifests, `opm` makes catalogs of bundles and serves them.
+    `verify_bundle` says what is wrong with a bundle by OLM's and OperatorHub's rules, `opm` makes catalogs of bundles
+    and serves them.
 
     Raises:
         BuildError: no Go toolchain could be had, or the compiler failed.
     """
-    return kept(_folder("bundles", _REGISTRY), "opm and operator-verify, about 3 minutes on 2 cores", _fill_validators)
+    return kept(_folder("bundles", _REGISTRY), f"opm and {_VERIFY}, about 3 minutes on 2 cores", _fill_validators)
 
 
 def has_validators() -> bool:
@@ -52,7 +54,7 @@ def _folder(name: str, module: str) -> Path:
 
 
 def _fill_validators(folder: Path) -> None:
-    _compile(f"{_API}/cmd/operator-verify", folder)
+    _compile(f"./{_VERIFY}", folder)
     _compile(f"{_REGISTRY}/cmd/opm", folder)
 
 

@@ -9,7 +9,6 @@ import base64
 import json
 import os
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +35,7 @@ class Key:
 
     def __init__(self, folder: Path, password: str) -> None:
         self._folder = folder
-        self._variables: Mapping[str, str] = os.environ | {"COSIGN_PASSWORD": password}
+        self._password = password
 
     @property
     def public(self) -> Path:
@@ -49,7 +48,7 @@ class Key:
     def make(self) -> Key:
         """Make it, and return it."""
         prefix = f"--output-key-prefix={self._folder / 'cosign'}"
-        go_tools.run("cosign", "generate-key-pair", prefix, variables=self._variables)
+        self._run("generate-key-pair", prefix)
         return self
 
     def sign_image(self, image: str) -> None:
@@ -67,7 +66,10 @@ class Key:
         return signature
 
     def _with_key(self, verb: str, *arguments: str) -> None:
-        go_tools.run("cosign", verb, f"--key={self.private}", *_WITHOUT_LOG, *arguments, variables=self._variables)
+        self._run(verb, f"--key={self.private}", *_WITHOUT_LOG, *arguments)
+
+    def _run(self, *arguments: str) -> None:
+        go_tools.run("cosign", *arguments, variables=os.environ | {"COSIGN_PASSWORD": self._password})
 
 
 def signature_of(file: Path) -> Path:
