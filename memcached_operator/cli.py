@@ -154,7 +154,7 @@ _CHECKED = frozenset(
     {
         *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "watch_namespaces", "operator_name"),
         *("leader_elect", "leader_elect_mode", "leader_elect_id", "leader_elect_namespace"),
-        *("metrics_bind_address", "metrics_secure"),
+        *("metrics_bind_address", "metrics_secure", "server_credentials", "operator_image"),
     }
 )
 

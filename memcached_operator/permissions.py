@@ -167,10 +167,13 @@ _LEADERLESS: Final = "no replica leads, and nothing is reconciled"
 LEASE: Final = (
     Permission("coordination.k8s.io", "leases", ("get", "list", "watch", "patch"), _LEADERLESS, named=True),
     Permission("coordination.k8s.io", "leases", ("create",), _LEADERLESS),
-    # Its own, which run the image that an endpoint's pods are to run.
-    Permission("", "pods", ("get",), "spec.discovery.autoDiscovery makes no endpoint, unless --operator-image is set"),
 )
 """In the namespace of the election, with --leader-elect: the operator's own by default."""
+
+OWN_POD: Final = (
+    Permission("", "pods", ("get",), "spec.discovery.autoDiscovery makes no endpoint, unless --operator-image is set"),
+)
+"""In the operator's namespace, without --operator-image: the pods of an endpoint run the image that its own pod has."""
 
 LIFE: Final = (
     Permission("", "configmaps", ("get",), _LEADERLESS, named=True),

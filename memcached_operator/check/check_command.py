@@ -211,6 +211,7 @@ class _Checks:
         settings = self._settings
         scope = Scope(
             watched,
+            own_pod=self._home if self._in_pod and not settings.operator_image else None,
             secure_metrics=settings.metrics_secure and settings.metrics_bind_address != "0",
             server_credentials=settings.server_credentials,
         )

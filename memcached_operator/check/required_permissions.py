@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from memcached_operator.check.findings import Finding, Verdict
-from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, SERVER_CREDENTIALS, WATCHED, Permission
+from memcached_operator.permissions import (
+    LEASE,
+    LIFE,
+    LIFE_CLUSTER,
+    OWN_POD,
+    REVIEWS,
+    SERVER_CREDENTIALS,
+    WATCHED,
+    Permission,
+)
 from operator_runtime.cache.store import ObjectKey
 
 
@@ -18,6 +27,7 @@ class Scope:
     Attributes:
         watched: namespaces that are watched, () for all of them.
         election: how a leader is elected, None where none is.
+        own_pod: the namespace of its own pod, whose image it reads there; None where it need not.
         secure_metrics: it queries the API server who may scrape.
         server_credentials: it reads the Secrets that Memcacheds name.
     """
@@ -25,6 +35,7 @@ class Scope:
     watched: tuple[str, ...]
     election: Literal["lease", "life"] | None = None
     lock: ObjectKey | None = None
+    own_pod: str | None = None
     secure_metrics: bool = False
     server_credentials: bool = False
 
@@ -84,6 +95,9 @@ def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
     if scope.lock is not None:
         for permission in LEASE if scope.election == "lease" else LIFE:
             yield RequiredPermission(permission, scope.lock.namespace, scope.lock.name if permission.named else "")
+    if scope.own_pod is not None:
+        for permission in OWN_POD:
+            yield RequiredPermission(permission, scope.own_pod)
     if scope.election == "life":
         for permission in LIFE_CLUSTER:
             yield RequiredPermission(permission, None)

@@ -13,6 +13,7 @@ from memcached_operator.permissions import (
     LEASE,
     LIFE,
     LIFE_CLUSTER,
+    OWN_POD,
     REVIEWS,
     SERVER_CREDENTIALS,
     TENANTS,
@@ -45,10 +46,10 @@ def required(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool
 @pytest.mark.parametrize(
     ("path", "kind", "name", "permissions"),
     [
-        ("rbac/role.yaml", "Role", "operator", WATCHED + LEASE),
+        ("rbac/role.yaml", "Role", "operator", WATCHED + LEASE + OWN_POD),
         ("rbac/cluster_role.yaml", "ClusterRole", "operator", WATCHED),
-        ("rbac/cluster_role.yaml", "Role", "operator-leader-election", LEASE),
-        ("install/namespaced.yaml", "Role", "operator", WATCHED + LEASE),
+        ("rbac/cluster_role.yaml", "Role", "operator-leader-election", LEASE + OWN_POD),
+        ("install/namespaced.yaml", "Role", "operator", WATCHED + LEASE + OWN_POD),
         ("install/cluster.yaml", "ClusterRole", "operator", WATCHED),
         (f"{LIFE_PART}/role.yaml", "Role", "operator-leader-for-life", LIFE),
         (f"{LIFE_PART}/nodes_cluster_role.yaml", "ClusterRole", "operator-leader-for-life", LIFE_CLUSTER),

@@ -11,7 +11,16 @@ from memcached_operator.check.required_permissions import (
     required_permissions,
     rule_text,
 )
-from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, SERVER_CREDENTIALS, WATCHED, Permission
+from memcached_operator.permissions import (
+    LEASE,
+    LIFE,
+    LIFE_CLUSTER,
+    OWN_POD,
+    REVIEWS,
+    SERVER_CREDENTIALS,
+    WATCHED,
+    Permission,
+)
 from operator_runtime.cache.store import ObjectKey
 
 LOCK = ObjectKey("ops", "memcached-operator-lock")
@@ -33,6 +42,7 @@ def of(permissions: tuple[Permission, ...], namespace: str | None) -> set[tuple[
         (Scope(()), of(WATCHED, None)),
         (Scope(("a", "b")), of(WATCHED, "a") | of(WATCHED, "b")),
         (Scope(("a",), "lease", LOCK), of(WATCHED, "a") | of(LEASE, "ops")),
+        (Scope(("a",), own_pod="ops"), of(WATCHED, "a") | of(OWN_POD, "ops")),
         (Scope((), "life", LOCK), of(WATCHED, None) | of(LIFE, "ops") | of(LIFE_CLUSTER, None)),
         (Scope((), server_credentials=True), of(WATCHED, None) | of(SERVER_CREDENTIALS, None)),
         (Scope(("a",), secure_metrics=True), of(WATCHED, "a") | of(REVIEWS, None)),
