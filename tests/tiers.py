@@ -135,7 +135,7 @@ def _unit(name: str, since: Run = Run.ALL, python: Python | None = None) -> Tier
 TIERS = (
     Tier("lint", recipe=("lint",), since=Run.QUICK),
     Tier("docs", recipe=("docs",), since=Run.QUICK),
-    Tier("demo", recipe=("demo", "--plain"), since=Run.QUICK),
+    Tier("demo", recipe=("demo", "--plain")),
     _unit("unit", Run.QUICK),
     *(_unit(f"unit on Python {release}", python=Python(release)) for release in pythons.RELEASES),
     _unit("unit with the newest dependencies", python=Python(pythons.image_release(), newest=True)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +14,10 @@ from memcached_operator.features.handover.ending_server import DONE
 from operator_runtime.testing.waiting import async_eventually
 from tests.handover.scripts import MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Server, connected
+from tests.shells import SHELLS, words_of
 
 pytestmark = needs_memcached
 HOOK = Path(handover_proxy.__file__).with_name("before_end.sh")
-SHELLS = [each for each in ("sh", "dash", "busybox", "bash") if shutil.which(each)]
 PEERS = "7\n10.0.0.7 11210 joining\nfd00::3 11210\nclosed"
 ENDS_WITHIN_S = 3.0
 UNHEARD_S = 19.0
@@ -36,8 +35,7 @@ async def _serving(folder: Path) -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def _hook(server: Server, shell: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    words = [shell, "sh"] if shell == "busybox" else [shell]
-    hook = await asyncio.create_subprocess_exec(*words, str(HOOK), str(server.shared))
+    hook = await asyncio.create_subprocess_exec(*words_of(shell), str(HOOK), str(server.shared))
     try:
         yield hook
     finally:
@@ -84,11 +82,10 @@ async def test_no_client_says_what_peers_a_server_has_or_that_its_pod_may_end(fo
         assert {each.name for each in server.shared.iterdir()} == {"listens", "ending"}
 
 
-async def test_a_pod_without_the_proxy_does_not_wait(folder: Path) -> None:
-    for shell in SHELLS:
-        words = [shell, "sh"] if shell == "busybox" else [shell]
-        hook = await asyncio.create_subprocess_exec(*words, str(HOOK), str(folder))
-        assert await asyncio.wait_for(hook.wait(), ENDS_WITHIN_S) == 0
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_pod_without_the_proxy_does_not_wait(folder: Path, shell: str) -> None:
+    hook = await asyncio.create_subprocess_exec(*words_of(shell), str(HOOK), str(folder))
+    assert await asyncio.wait_for(hook.wait(), ENDS_WITHIN_S) == 0
 
 
 @pytest.mark.slow

@@ -188,13 +188,9 @@ async def _found(folder: Path, left_out: str, *, misses: bool = False) -> bool:
     return False
 
 
-async def test_the_model_finds_that_the_holder_was_not_confirmed(folder: Path) -> None:
-    assert await _found(folder, "confirmation")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("left_out", ["birth", "forgetting"])
-async def test_the_model_finds_that_a_new_pod_has_the_holder_too_late_or_a_dropped_one(
+@pytest.mark.parametrize("left_out", ["confirmation", "birth", "forgetting"])
+async def test_the_model_finds_a_holder_that_was_not_confirmed_known_too_late_or_dropped(
     folder: Path, left_out: str
 ) -> None:
     assert await _found(folder, left_out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua
 from memcached_operator.features.network_policy.network_policy import network_policy
 from memcached_operator.servers.transport import transport_of
+from tests.shells import SHELLS, words_of
 from tests.unit.memcached_operator.live import spec_of
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 
-SHELLS = [each for each in ("dash", "busybox", "bash") if shutil.which(each)]
 PLAIN = ["-l", "*:11211,*:11210"]
 HELP = {"proxy": "-o/--extended\n   - proxy_config: path to lua library file.\n", "none": "-o/--extended\n"}
 
@@ -37,9 +36,8 @@ def _started(shell: str, folder: Path, version: str, help_: str) -> tuple[list[s
     )
     program.chmod(0o755)
     (folder / "handover.sh").write_text(dict(scripts_of(_with_handover()))["handover.sh"])
-    shell_words = [shell, "sh"] if shell == "busybox" else [shell]
     command = [
-        *shell_words,
+        *words_of(shell),
         str(folder / "handover.sh"),
         "/handover.lua",
         "/peers",

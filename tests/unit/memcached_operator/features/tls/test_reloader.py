@@ -24,15 +24,10 @@ from memcached_operator.api.v1alpha1 import Auth, Spec, Tls
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.features.tls.secrets import options
 from operator_runtime.testing.waiting import until
+from tests.shells import SHELLS, words_of
 
 MEMCACHED = shutil.which("memcached")
 pytestmark = pytest.mark.skipif(MEMCACHED is None or not Path("/proc").is_dir(), reason="no memcached on the PATH")
-# The official images have dash or busybox; the third one is for images of others.
-SHELLS = [
-    pytest.param(each, marks=[pytest.mark.slow] if each == "bash" else [])
-    for each in ("dash", "busybox", "bash")
-    if shutil.which(each)
-]
 KEEPS_ROOT = ("-u", "root") if os.getuid() == 0 else ()
 Files = dict[str, bytes]
 _DAY = datetime.timedelta(days=1)
@@ -63,7 +58,7 @@ class Pod:
         """
         assert MEMCACHED is not None
         self._folder, self._processes = folder, list[subprocess.Popen[bytes]]()
-        self._shell = [shell, "sh"] if shell == "busybox" else [shell]
+        self._shell = words_of(shell)
         self._writes = 0
         for each in ("etc", "proc", "bin"):
             (folder / each).mkdir()

@@ -19,10 +19,10 @@ from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.pod_template import scripts_of, template
 from memcached_operator.core.objects.workload_types import Container, PodSpec
 from operator_runtime.testing.waiting import until
+from tests.shells import SHELLS, words_of
 
 MEMCACHED = shutil.which("memcached")
 needs_memcached = pytest.mark.skipif(MEMCACHED is None, reason="no memcached on the PATH")
-SHELLS = [each for each in ("dash", "busybox", "bash") if shutil.which(each)]
 KEEPS_ROOT = ("-u", "root") if os.getuid() == 0 else ()
 WARM = Spec(workload="StatefulSet", warmRestart=True)
 
@@ -33,7 +33,7 @@ class Server:
     def __init__(self, folder: Path, shell: str) -> None:
         self.items, self.requested = folder / "items", folder / "asked"
         self._socket, self._log = folder / "socket", folder / "log"
-        self._shell = [shell, "sh"] if shell == "busybox" else [shell]
+        self._shell = words_of(shell)
         self.process: subprocess.Popen[bytes] | None = None
         self.requested.write_text("")
 
