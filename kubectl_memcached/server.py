@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from kubectl_memcached.port_forward import Tunnel
 from kubectl_memcached.words import PluginError, printable_text
+from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Failure, Login
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, stats_of
@@ -24,9 +25,6 @@ _LINE_MAX: Final = 4_096
 # Of a server with some thousands of connections.
 _CONNECTIONS_MAX: Final = 1 << 24
 _PLAIN_FIRST, _PLAIN_LAST, _KEY_MAX = 0x21, 0x7E, 250
-# What a hand-over puts in the place of items for some seconds, by flags and size: features/handover/handover.lua.
-_MARKS: Final = (b"f4076008192", b"f4076008193", b"f4076008194")
-_MARK_BYTES: Final = 13
 _REMEDIES: Final = {
     "watch commands not allowed": "it runs with -W; without it in spec.extraArgs this command works",
     "metadump not allowed": "it runs with -X; without it in spec.extraArgs this command works",
@@ -110,9 +108,9 @@ class ServerConnection:
             return None
         if head[:1] != [b"VA"] or len(head) < 4:
             raise self.refusal(b" ".join(head))
-        value = await self._within(self._reader.readexactly(int(head[1]) + 2))
-        is_mark = head[2] in _MARKS and int(head[1]) == _MARK_BYTES
-        return None if is_mark else (value[:-2], int(head[3].removeprefix(b"t")))
+        size, flags, left_s = (int(each.lstrip(b"ft")) for each in head[1:4])
+        value = await self._within(self._reader.readexactly(size + 2))
+        return None if is_mark(flags, size) else (value[:-2], left_s)
 
     async def deleted(self, keys: Sequence[bytes]) -> int:
         """Delete items; how many there were."""
