@@ -82,7 +82,7 @@ def test_a_client_follows_the_list_without_an_error(
             lost = failures.read_text()
             _drained(kubectl)
             _read_anew(staying)
-            loading.communicate(timeout=60)
+            loading.communicate(b"\n", timeout=60)
         finally:
             loading.kill()
     assert (loading.returncode, failures.read_text()) == (0, lost)
