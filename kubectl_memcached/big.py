@@ -24,7 +24,6 @@ from kubectl_memcached.words import (
     key_text,
     seconds_text,
     share_text,
-    show_progress,
     size_text,
     table,
 )
@@ -34,7 +33,6 @@ _BUSY: Final = (b"BUSY", b"ERROR locked try again later")
 _TRY_AGAIN_S: Final = 0.2
 _TRIES: Final = 150
 _LINE_MAX: Final = 4_096
-_PROGRESS_S: Final = 0.5
 
 
 class DumpedItem(NamedTuple):
@@ -141,15 +139,12 @@ async def big(cluster: UserCluster, memcached: ShownMemcached, options: BigOptio
     """Read the keys of all servers, and show which items are large."""
     census = Census(options)
     begun_s = time.monotonic()
-    reading = asyncio.create_task(cluster.each(memcached, partial(_counted, census)))
-    try:
-        while not reading.done():
-            show_progress(f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops")
-            await asyncio.wait([reading], timeout=_PROGRESS_S)
-    finally:
-        reading.cancel()
-        show_progress("")
-    return _shown(census, reading.result(), time.monotonic() - begun_s, options)
+    results = await cluster.each(
+        memcached,
+        partial(_counted, census),
+        progress=lambda: f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops",
+    )
+    return _shown(census, results, time.monotonic() - begun_s, options)
 
 
 async def _counted(census: Census, pod: ServerPod, connection: ServerConnection) -> int:

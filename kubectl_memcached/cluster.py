@@ -23,7 +23,7 @@ from kubectl_memcached.objects import (
 )
 from kubectl_memcached.port_forward import PortForwarder
 from kubectl_memcached.server import ServerConnection
-from kubectl_memcached.words import PluginError
+from kubectl_memcached.words import PluginError, show_progress
 from memcached_operator import __version__
 from memcached_operator.api.names import PLURAL
 from memcached_operator.core.objects.labels import selector_text
@@ -40,6 +40,8 @@ T = TypeVar("T")
 _PARALLEL: Final = 100
 _LIST_BYTES_MAX: Final = 1 << 28
 _TRANSPORT_TIMEOUT_S: Final = 20.0
+_PROGRESS_S: Final = 0.5
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 class NoServers(PluginError):
@@ -152,9 +154,13 @@ class UserCluster:
             raise PluginError(f"{self.description}: {error}") from None
 
     async def each(
-        self, memcached: ShownMemcached, work: Callable[[ServerPod, ServerConnection], Awaitable[T]]
+        self,
+        memcached: ShownMemcached,
+        work: Callable[[ServerPod, ServerConnection], Awaitable[T]],
+        *,
+        progress: Callable[[], str] = lambda: "",
     ) -> Results[T]:
-        """Do something at all servers of a Memcached, several at once."""
+        """Do something at all servers of a Memcached, several at once, and show meanwhile how far it is."""
         failures: dict[str, str] = {}
         found: dict[str, T] = {}
 
@@ -167,9 +173,14 @@ class UserCluster:
 
         parallel = asyncio.Semaphore(_PARALLEL)
         pods = await self.pods(memcached)
-        async with asyncio.TaskGroup() as group:
-            for pod in pods:
-                group.create_task(one(pod))
+        try:
+            async with asyncio.TaskGroup() as group:
+                left = {group.create_task(one(pod)) for pod in pods}
+                while left:
+                    show_progress(progress())
+                    _, left = await asyncio.wait(left, timeout=_PROGRESS_S)
+        finally:
+            show_progress("")
         return Results({pod.name: found[pod.name] for pod in pods if pod.name in found}, failures)
 
     @asynccontextmanager
@@ -224,9 +235,6 @@ class UserCluster:
             return decode_secret(body).data or {}
         except NotFound:
             raise PluginError(f"Secret {name} does not exist, and {why}") from None
-
-
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 @asynccontextmanager

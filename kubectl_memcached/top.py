@@ -20,7 +20,6 @@ from kubectl_memcached.words import (
     key_text,
     printable_text,
     share_text,
-    show_progress,
     size_text,
     table,
 )
@@ -30,7 +29,6 @@ _LINE: Final = re.compile(
     rb"type=(item_get|item_store) key=(\S+) status=(\S+) (?:cmd=\S+ ttl=\S+ )?clsid=\S+ cfd=(\d+) size=(\d+)"
 )
 _LINE_MAX: Final = 4_096
-_PROGRESS_S: Final = 0.5
 
 
 class TopOptions(NamedTuple):
@@ -96,15 +94,11 @@ async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptio
     """Watch all servers, and show what they were asked for."""
     # Reads, hits, stores, bytes of values.
     sketch: SpaceSaving[Group] = SpaceSaving(places=4)
-    watching = asyncio.create_task(cluster.each(memcached, partial(_watched, cluster, memcached, sketch, options)))
-    try:
-        while not watching.done():
-            show_progress(f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops")
-            await asyncio.wait([watching], timeout=_PROGRESS_S)
-    finally:
-        watching.cancel()
-        show_progress("")
-    results = watching.result()
+    results = await cluster.each(
+        memcached,
+        partial(_watched, cluster, memcached, sketch, options),
+        progress=lambda: f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops",
+    )
     tallies = sketch.heaviest(CAPACITY)
     if options.by == "client":
         names = await cluster.names_by_address(memcached.namespace)
