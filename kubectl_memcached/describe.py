@@ -23,6 +23,15 @@ _FIGURES: Final = (
     *("uptime", "curr_connections", "max_connections", "rejected_connections", "get_hits", "get_misses", "cmd_set"),
     *("bytes", "limit_maxbytes", "curr_items", "evictions"),
 )
+# What `slabs` calls them, by what `stats slabs` and `stats items` do.
+_OF_CLASS: Final = {
+    **{"chunkBytes": "chunk_size", "pages": "total_pages"},
+    **{"chunks": "total_chunks", "usedChunks": "used_chunks"},
+}
+_OF_ITEMS: Final = {
+    **{"items": "items", "requestedBytes": "mem_requested", "evicted": "evicted"},
+    **{"evictedSeconds": "evicted_time", "outOfMemory": "outofmemory"},
+}
 
 
 async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandOutput:
@@ -33,13 +42,11 @@ async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandO
         return CommandOutput(f"no Memcached{where}\n", {"memcacheds": []})
     rows = []
     for each in found:
-        status = each.status
+        status, place = each.status, (each.namespace,) if everywhere else ()
         notable = ", ".join(f"{one.type}={one.status} ({one.reason})" for one in each.notable)
-        place = (each.namespace,) if everywhere else ()
         ready = f"{status.readyReplicas or 0}/{each.spec.size}"
-        rows.append(
-            (*place, each.name, ready, status.version or "-", status.memory or "-", str(each.handover) or "-", notable)
-        )
+        seen = (status.version, status.memory, str(each.handover))
+        rows.append((*place, each.name, ready, *(one or "-" for one in seen), notable))
     columns = ("NAME", "READY", "VERSION", "MEMORY", "HAND-OVER", "CONDITIONS TO READ")
     text = table((("NAMESPACE", *columns) if everywhere else columns), rows)
     return CommandOutput(text, {"memcacheds": [_document(each) for each in found]})
@@ -146,24 +153,11 @@ async def slabs(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutpu
 def size_classes(slabs: Mapping[bytes, bytes], answer: StatsAnswer) -> Sequence[dict[str, Any]]:
     """Figures of the size classes that have pages, by `stats slabs` and `stats items`."""
     items = {each.number: each for each in answer.size_classes()}
-    found = []
+    found: list[dict[str, Any]] = []
     for number in range(1, 64):
-        figures = {name: int(slabs.get(f"{number}:{name}".encode(), b"0")) for name in _OF_CLASS}
-        if not figures["total_pages"]:
-            continue
-        each = items.get(number)
-        found.append(
-            {
-                **{"class": number, "chunkBytes": figures["chunk_size"], "pages": figures["total_pages"]},
-                **{"chunks": figures["total_chunks"], "usedChunks": figures["used_chunks"]},
-                "items": _figure(each.items) if each is not None else 0,
-                "requestedBytes": _figure(each.mem_requested) if each is not None else 0,
-                "evicted": _figure(each.evicted) if each is not None else 0,
-                "evictedSeconds": _figure(each.evicted_time) if each is not None else 0,
-                "outOfMemory": _figure(each.outofmemory) if each is not None else 0,
-            }
-        )
+        figures = {name: int(slabs.get(f"{number}:{field}".encode(), b"0")) for name, field in _OF_CLASS.items()}
+        if figures["pages"]:
+            each = items.get(number)
+            of_items = {name: _figure(getattr(each, field)) if each else 0 for name, field in _OF_ITEMS.items()}
+            found.append({"class": number, **figures, **of_items})
     return found
-
-
-_OF_CLASS: Final = ("chunk_size", "total_pages", "total_chunks", "used_chunks")

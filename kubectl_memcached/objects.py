@@ -17,55 +17,38 @@ SECRETS: Final = Resource("", "v1", "secrets", "Secret")
 _WANTED: Final = {"Degraded": "False", "Discouraged": "False", "HandingOver": "False", "Progressing": "False"}
 
 
-class ShownMeta(msgspec.Struct, frozen=True):
-    """Name of an object, and what is written on it."""
-
+class _Meta(msgspec.Struct, frozen=True):
     name: str
     namespace: str = ""
     annotations: Mapping[str, str] | None = None
     deletionTimestamp: str | None = None
 
 
-class NamedSecret(msgspec.Struct, frozen=True):
-    """Part of a specification that names a Secret."""
-
+class _NamedSecret(msgspec.Struct, frozen=True):
     secretName: str
 
 
-class ShownSpec(msgspec.Struct, frozen=True):
-    """Specification of a Memcached."""
-
+class _Spec(msgspec.Struct, frozen=True):
     size: int = 1
-    tls: NamedSecret | None = None
-    auth: NamedSecret | None = None
+    tls: _NamedSecret | None = None
+    auth: _NamedSecret | None = None
 
 
-class ShownCondition(msgspec.Struct, frozen=True):
-    """Condition of a Memcached."""
-
+class _Condition(msgspec.Struct, frozen=True):
     type: str
     status: str
     reason: str = ""
     message: str = ""
 
-    @property
-    def is_notable(self) -> bool:
-        """Report whether it is not as it is while all is well and nothing is under way."""
-        return self.status != _WANTED.get(self.type, "True")
 
-
-class ShownMove(msgspec.Struct, frozen=True):
-    """Move of a server's items."""
-
+class _Move(msgspec.Struct, frozen=True):
     server: str
     step: str
 
 
-class ShownHandover(msgspec.Struct, frozen=True):
-    """Hand-over between servers."""
-
+class _Handover(msgspec.Struct, frozen=True):
     step: str = ""
-    move: ShownMove | None = None
+    move: _Move | None = None
 
     def __str__(self) -> str:
         return self.step if self.move is None else f"{self.step}; {self.move.server} moves: {self.move.step}"
@@ -76,23 +59,21 @@ class ShownHandover(msgspec.Struct, frozen=True):
         return self.step not in ("", "Complete") or self.move is not None
 
 
-class ShownStatus(msgspec.Struct, frozen=True):
-    """Status of a Memcached."""
-
+class _Status(msgspec.Struct, frozen=True):
     readyReplicas: int | None = None
     version: str | None = None
     memory: str | None = None
     serverList: tuple[str, ...] | None = None
-    handover: ShownHandover | None = None
-    conditions: tuple[ShownCondition, ...] | None = None
+    handover: _Handover | None = None
+    conditions: tuple[_Condition, ...] | None = None
 
 
 class ShownMemcached(msgspec.Struct, frozen=True):
-    """Memcached."""
+    """Memcached, as far as it is shown."""
 
-    metadata: ShownMeta
-    spec: ShownSpec = ShownSpec()
-    status: ShownStatus = ShownStatus()
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
 
     @property
     def name(self) -> str:
@@ -103,14 +84,14 @@ class ShownMemcached(msgspec.Struct, frozen=True):
         return self.metadata.namespace
 
     @property
-    def handover(self) -> ShownHandover:
+    def handover(self) -> _Handover:
         """The hand-over of its servers, which has no step where there is none."""
-        return self.status.handover or ShownHandover()
+        return self.status.handover or _Handover()
 
     @property
-    def notable(self) -> Sequence[ShownCondition]:
-        """The conditions that a person should read."""
-        return [each for each in self.status.conditions or () if each.is_notable]
+    def notable(self) -> Sequence[_Condition]:
+        """The conditions that are not as they are while all is well and nothing is under way."""
+        return [each for each in self.status.conditions or () if each.status != _WANTED.get(each.type, "True")]
 
 
 class _ContainerStatus(msgspec.Struct, frozen=True):
@@ -127,7 +108,7 @@ class _PodStatus(msgspec.Struct, frozen=True):
 class ServerPod(msgspec.Struct, frozen=True):
     """Pod of a server."""
 
-    metadata: ShownMeta
+    metadata: _Meta
     status: _PodStatus = _PodStatus()
 
     @property

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
@@ -93,7 +94,7 @@ def prefix_of(key: bytes, separator: bytes) -> bytes:
 async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptions) -> CommandOutput:
     """Watch all servers, and show what they were asked for."""
     # Reads, hits, stores, bytes of values.
-    sketch: SpaceSaving[Group] = SpaceSaving(places=4)
+    sketch: SpaceSaving[Group] = SpaceSaving()
     results = await cluster.each(
         memcached,
         partial(_watched, cluster, memcached, sketch, options),
@@ -161,20 +162,14 @@ def _by_client(
     tallies: Iterable[Tally[Group]], peers: Mapping[str, Mapping[bytes, str]], names: Mapping[str, str]
 ) -> list[Tally[Group]]:
     """Sums of the connections of each client, by the name of its pod where that is known."""
-    sums: dict[bytes, Tally[Group]] = {}
-    for each in tallies:
-        server, number = each.key
+    sums: dict[bytes, list[int]] = {}
+    for (server, number), *counts, seen in tallies:
         address = peers.get(server, {}).get(number, "")
         client = (names.get(address, address) or "connections that ended meanwhile").encode()
-        sums[client] = Tally(("", client), *_added(each, sums.get(client)))
-    return sorted(sums.values(), key=lambda each: -each.weight)
-
-
-def _added(one: Tally[Group], other: Tally[Group] | None) -> tuple[int, int, tuple[int, ...]]:
-    if other is None:
-        return one.weight, one.error, one.seen
-    seen = tuple(map(sum, zip(one.seen, other.seen, strict=True)))
-    return one.weight + other.weight, one.error + other.error, seen
+        former = sums.get(client, repeat(0))
+        sums[client] = [one + other for one, other in zip((*counts, *seen), former, strict=False)]
+    found = [Tally(("", client), weight, error, tuple(seen)) for client, (weight, error, *seen) in sums.items()]
+    return sorted(found, key=lambda each: -each.weight)
 
 
 def _shown(
