@@ -64,7 +64,7 @@ async def owner(
                 " try again once they are"
             )
         pods = {f"[{pod.address}]:{PORT}" if ":" in pod.address else f"{pod.address}:{PORT}": pod.name for pod in found}
-    servers = list(pods) or list(memcached.status.serverList or ())
+    servers = list(pods) or list(memcached.status.serverList)
     if not servers:
         raise PluginError(f"Memcached {memcached.name} has no server list yet; `describe {memcached.name}` says why")
     server = servers[CLIENTS[client].owner(servers, key)]

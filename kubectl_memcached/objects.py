@@ -20,7 +20,7 @@ _WANTED: Final = {"Degraded": "False", "Discouraged": "False", "HandingOver": "F
 class _Meta(msgspec.Struct, frozen=True):
     name: str
     namespace: str = ""
-    annotations: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] = {}
     deletionTimestamp: str | None = None
 
 
@@ -46,7 +46,9 @@ class _Move(msgspec.Struct, frozen=True):
     step: str
 
 
-class _Handover(msgspec.Struct, frozen=True):
+class ShownHandover(msgspec.Struct, frozen=True):
+    """Hand-over between servers, which has no step where there is none."""
+
     step: str = ""
     move: _Move | None = None
 
@@ -60,12 +62,17 @@ class _Handover(msgspec.Struct, frozen=True):
 
 
 class _Status(msgspec.Struct, frozen=True):
-    readyReplicas: int | None = None
-    version: str | None = None
-    memory: str | None = None
-    serverList: tuple[str, ...] | None = None
-    handover: _Handover | None = None
-    conditions: tuple[_Condition, ...] | None = None
+    readyReplicas: int = 0
+    version: str = ""
+    memory: str = ""
+    serverList: tuple[str, ...] = ()
+    handover: ShownHandover = ShownHandover()
+    conditions: tuple[_Condition, ...] = ()
+
+    @property
+    def notable(self) -> Sequence[_Condition]:
+        """The conditions that are not as they are while all is well and nothing is under way."""
+        return [each for each in self.conditions if each.status != _WANTED.get(each.type, "True")]
 
 
 class ShownMemcached(msgspec.Struct, frozen=True):
@@ -83,16 +90,6 @@ class ShownMemcached(msgspec.Struct, frozen=True):
     def namespace(self) -> str:
         return self.metadata.namespace
 
-    @property
-    def handover(self) -> _Handover:
-        """The hand-over of its servers, which has no step where there is none."""
-        return self.status.handover or _Handover()
-
-    @property
-    def notable(self) -> Sequence[_Condition]:
-        """The conditions that are not as they are while all is well and nothing is under way."""
-        return [each for each in self.status.conditions or () if each.status != _WANTED.get(each.type, "True")]
-
 
 class _ContainerStatus(msgspec.Struct, frozen=True):
     name: str
@@ -100,9 +97,9 @@ class _ContainerStatus(msgspec.Struct, frozen=True):
 
 
 class _PodStatus(msgspec.Struct, frozen=True):
-    phase: str = ""
+    phase: str = "Pending"
     podIP: str = ""
-    containerStatuses: tuple[_ContainerStatus, ...] | None = None
+    containerStatuses: tuple[_ContainerStatus, ...] = ()
 
 
 class ServerPod(msgspec.Struct, frozen=True):
@@ -122,7 +119,7 @@ class ServerPod(msgspec.Struct, frozen=True):
 
     @property
     def transport(self) -> Transport:
-        return transport_of((self.metadata.annotations or {}).get(TRANSPORT_ANNOTATION, ""))
+        return transport_of(self.metadata.annotations.get(TRANSPORT_ANNOTATION, ""))
 
     @property
     def port(self) -> int:
@@ -133,8 +130,8 @@ class ServerPod(msgspec.Struct, frozen=True):
     def why_not(self) -> str:
         """Reason that it cannot be spoken to, "" where it can."""
         if self.status.phase != "Running":
-            return f"its pod is {self.status.phase or 'Pending'}"
-        if not any(each.name == CONTAINER and each.ready for each in self.status.containerStatuses or ()):
+            return f"its pod is {self.status.phase}"
+        if not any(each.name == CONTAINER and each.ready for each in self.status.containerStatuses):
             return "its pod is not ready"
         return ""
 
@@ -148,7 +145,7 @@ class _Pods(msgspec.Struct):
 
 
 class _Secret(msgspec.Struct):
-    data: dict[str, bytes] | None = None
+    data: Mapping[str, bytes] = {}
 
 
 decode_memcached = msgspec.json.Decoder(ShownMemcached).decode

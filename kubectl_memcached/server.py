@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -22,6 +23,7 @@ TIMEOUT_S: Final = 30.0
 """Limit for one answer."""
 _BLOCK_BYTES: Final = 1 << 16
 _LINE_MAX: Final = 4_096
+_PEER: Final = re.compile(rb"^STAT (\d+):addr \w+:\[?([\w.:%]+)\]?:\d+\r$", re.MULTILINE)
 # Of a server with some thousands of connections.
 _CONNECTIONS_MAX: Final = 1 << 24
 _PLAIN_FIRST, _PLAIN_LAST, _KEY_MAX = 0x21, 0x7E, 250
@@ -48,7 +50,7 @@ class ServerConnection:
         """A connection through a tunnel until the end of the block.
 
         Raises:
-            PluginError: there is none, by TLS.
+            PluginError: TLS fails.
         """
         by_tls = {} if context is None else {"ssl": context, "server_hostname": ""}
         try:
@@ -63,7 +65,7 @@ class ServerConnection:
             writer.transport.abort()
 
     async def log_in(self, login: Login) -> None:
-        """Log in as a user of the server's password file."""
+        """Log in where the server requires that."""
         words = f"{login.user} {login.password}".encode()
         answer = await self.ask(b"set login 0 0 %d\r\n%b\r\n" % (len(words), words), first_line)
         if answer != b"STORED":
@@ -83,14 +85,7 @@ class ServerConnection:
         def read(received: bytes) -> dict[bytes, str] | None:
             if not received.endswith(b"END\r\n"):
                 return None
-            found = {}
-            for line in received.split(b"\r\n"):
-                number, _, address = line.removeprefix(b"STAT ").partition(b":addr ")
-                if address:
-                    found[number] = (
-                        address.partition(b":")[2].rpartition(b":")[0].decode("ascii", "replace").strip("[]")
-                    )
-            return found
+            return {number: address.decode() for number, address in _PEER.findall(received)}
 
         return await self.ask(b"stats conns\r\n", read, limit=_CONNECTIONS_MAX)
 
