@@ -66,12 +66,8 @@ def _document(memcached: ShownMemcached) -> dict[str, Any]:
 
 async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
     """One Memcached, with what each server reports now."""
-
-    async def stats(_pod: ServerPod, connection: ServerConnection) -> StatsAnswer:
-        return await connection.stats()
-
     try:
-        results = await cluster.each(memcached, stats)
+        results = await cluster.each(memcached, lambda _, connection: connection.stats())
     except NoServers as error:
         results = Results({}, {memcached.name: str(error)})
     rows, servers = [], []

@@ -51,24 +51,26 @@ class SpaceSaving(Generic[K]):
         """
         self.total += weight
         if (kept := self._kept.get(key)) is None:
-            floor = self._evicted() if len(self._kept) == self._capacity else 0
+            floor = self._admit(key)
             kept = self._kept[key] = [floor, floor, *[0] * len(seen)]
-            self._arrivals += 1
-            heapq.heappush(self._lightest, (floor, self._arrivals, key))
         kept[0] += weight
         for place, amount in enumerate(seen, 2):
             kept[place] += amount
 
-    def _evicted(self) -> int:
-        """Drop the lightest key; its weight."""
+    def _admit(self, key: K) -> int:
+        """Make room for a key; the weight of the one that goes, 0 where none has to."""
+        self._arrivals += 1
+        if len(self._kept) < self._capacity:
+            heapq.heappush(self._lightest, (0, self._arrivals, key))
+            return 0
         while True:
-            bound, arrival, key = self._lightest[0]
-            weight = self._kept[key][0]
+            bound, arrival, lightest = self._lightest[0]
+            weight = self._kept[lightest][0]
             if weight == bound:
-                heapq.heappop(self._lightest)
-                del self._kept[key]
+                del self._kept[lightest]
+                heapq.heapreplace(self._lightest, (weight, self._arrivals, key))
                 return weight
-            heapq.heapreplace(self._lightest, (weight, arrival, key))
+            heapq.heapreplace(self._lightest, (weight, arrival, lightest))
 
     def heaviest(self, count: int) -> list[Tally[K]]:
         """The heaviest keys, the first one first."""

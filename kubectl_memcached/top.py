@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import repeat
@@ -65,24 +65,16 @@ Group: TypeAlias = tuple[str, bytes]
 """Server, "" for all of them, and key or prefix, quoted as in a URL, client, or number of a connection."""
 
 
-def read_lines(block: bytes, add: Callable[[bytes, bytes, int, bool, bool], None]) -> tuple[int, bytes]:
+def read_lines(block: bytes) -> tuple[list[tuple[bytes, ...]], bytes]:
     """Read the whole lines of a block.
 
-    Args:
-        add: takes key (as the server quotes it), number of the connection, bytes of the value, whether it is a read,
-            and whether something was found.
-
     Returns:
-        How many there were, and the beginning of the next one.
+        Of each request: item_get or item_store, the key as the server quotes it, what became of it, the number of the
+        connection, and the bytes of the value. Then the beginning of the next line.
     """
     end = block.rfind(b"\n") + 1
-    lines = 0
-    for found in _LINE.finditer(block, 0, end):
-        kind, key, status, connection, size = found.groups()
-        add(key, connection, int(size), kind == b"item_get", status == b"found")
-        lines += 1
     rest = block[end:]
-    return lines, rest if len(rest) <= _LINE_MAX else b""
+    return _LINE.findall(block, 0, end), rest if len(rest) <= _LINE_MAX else b""
 
 
 def prefix_of(key: bytes, separator: bytes) -> bytes:
@@ -122,14 +114,10 @@ async def _watched(
     skipped = -await _skipped(control)
     separator = quote(options.separator, safe="").encode()
 
-    def add(key: bytes, number: bytes, size: int, is_read: bool, is_found: bool) -> None:
-        if of_clients:
-            group = (pod.name, number)
-        elif options.by == "prefix":
-            group = ("", prefix_of(key, separator))
-        else:
-            group = (pod.name, key)
-        sketch.add(group, 1, (1, int(is_found), 0, size) if is_read else (0, 0, 1, size))
+    def group(key: bytes, number: bytes) -> Group:
+        if options.by == "prefix":
+            return "", prefix_of(key, separator)
+        return pod.name, number if of_clients else key
 
     lines = 0
     async with cluster.server(pod, memcached) as watcher:
@@ -145,8 +133,11 @@ async def _watched(
         with suppress(TimeoutError):
             async with asyncio.timeout_at(ends):
                 while loop.time() < ends:
-                    more, begun = read_lines(begun + await watcher.block(None), add)
-                    lines += more
+                    requests, begun = read_lines(begun + await watcher.block(None))
+                    lines += len(requests)
+                    for kind, key, result, number, size in requests:
+                        reads = (1, int(result == b"found"), 0) if kind == b"item_get" else (0, 0, 1)
+                        sketch.add(group(key, number), 1, (*reads, int(size)))
     if of_clients:
         peers |= await control.peers()
     return WatchedServer(lines, skipped + await _skipped(control), peers)
