@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -24,7 +25,6 @@ from kubectl_memcached.words import (
     key_text,
     seconds_text,
     share_text,
-    show_progress,
     size_text,
     table,
 )
@@ -34,7 +34,6 @@ _BUSY: Final = (b"BUSY", b"ERROR locked try again later")
 _TRY_AGAIN_S: Final = 0.2
 _TRIES: Final = 150
 _LINE_MAX: Final = 4_096
-_PROGRESS_S: Final = 0.5
 
 
 class DumpedItem(NamedTuple):
@@ -70,15 +69,14 @@ class Census:
     """Items of all servers, as far as they were read.
 
     Attributes:
-        count: how many are kept, of the largest ones and of the prefixes that take most.
-        largest: size, place among all that was read, server and item.
+        largest: size, server and item, the largest first.
         prefixes: quoted as in a URL, by what they take, and how many items they have.
     """
 
     options: BigOptions
     items: int = 0
     size: int = 0
-    largest: list[tuple[int, int, str, DumpedItem]] = field(default_factory=list)
+    largest: list[tuple[int, str, DumpedItem]] = field(default_factory=list)
     prefixes: SpaceSaving[bytes] = field(default_factory=SpaceSaving)
 
     def add(self, server: str, items: Sequence[DumpedItem]) -> None:
@@ -86,17 +84,16 @@ class Census:
         prefixes: dict[bytes, list[int]] = {}
         separator = quote(self.options.separator, safe="").encode()
         for item in items:
-            self.items += 1
             prefix = prefixes.setdefault(prefix_of(item.quoted, separator), [0, 0])
             prefix[0] += item.size
             prefix[1] += 1
-            if len(self.largest) < self.options.shown:
-                heapq.heappush(self.largest, (item.size, self.items, server, item))
-            elif item.size > self.largest[0][0]:
-                heapq.heapreplace(self.largest, (item.size, self.items, server, item))
         for name, (size, count) in prefixes.items():
             self.size += size
             self.prefixes.add(name, size, (count,))
+        self.items += len(items)
+        least = self.largest[-1][0] if len(self.largest) == self.options.shown else 0
+        larger = ((item.size, server, item) for item in items if item.size > least)
+        self.largest = heapq.nlargest(self.options.shown, chain(self.largest, larger))
 
 
 def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
@@ -141,15 +138,12 @@ async def big(cluster: UserCluster, memcached: ShownMemcached, options: BigOptio
     """Read the keys of all servers, and show which items are large."""
     census = Census(options)
     begun_s = time.monotonic()
-    reading = asyncio.create_task(cluster.each(memcached, partial(_counted, census)))
-    try:
-        while not reading.done():
-            show_progress(f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops")
-            await asyncio.wait([reading], timeout=_PROGRESS_S)
-    finally:
-        reading.cancel()
-        show_progress("")
-    return _shown(census, reading.result(), time.monotonic() - begun_s, options)
+    results = await cluster.each(
+        memcached,
+        partial(_counted, census),
+        progress=lambda: f"reading {memcached.name}: {count_text(census.items)} items so far; Ctrl-C stops",
+    )
+    return _shown(census, results, time.monotonic() - begun_s, options)
 
 
 async def _counted(census: Census, pod: ServerPod, connection: ServerConnection) -> int:
@@ -164,7 +158,7 @@ async def _counted(census: Census, pod: ServerPod, connection: ServerConnection)
 def _shown(census: Census, results: Results[int], took_s: float, options: BigOptions) -> CommandOutput:
     now = time.time()
     items, rows = [], []
-    for size, _, server, item in sorted(census.largest, key=lambda each: -each[0]):
+    for size, server, item in census.largest:
         key = key_text(item.key, hashed=options.hashed)
         expires = "never" if item.expires_s < 0 else seconds_text(item.expires_s - now)
         rows.append((key, server, size_text(size), expires, seconds_text(now - item.used_s)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from operator_runtime.process.flags import (
     DONE,
@@ -35,8 +34,7 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCommand:
+class PluginCommand(NamedTuple):
     """Command of the plugin.
 
     Attributes:
@@ -83,13 +81,12 @@ def _main(words: list[str]) -> int:
     flags = parse(parser, arguments)
     for word in ("name", "namespace"):
         _check_name(word, flags.get(word, "default"))
-    if flags.get("output", "text") not in ("text", "json"):
-        raise UsageError(f"--output: {flags['output']!r} is not allowed, it must be text or json")
+    output = _chosen("--output", flags.get("output", "text"), ("text", "json"))
 
     import asyncio
 
     shown = asyncio.run(_shown(name, flags, _prepared(name, flags)))
-    if "output" in flags and flags["output"] == "json":
+    if output == "json":
         import json
 
         printed(json.dumps(shown.document, indent=2) + "\n")
@@ -98,18 +95,16 @@ def _main(words: list[str]) -> int:
     return DONE if shown.complete else FAILED
 
 
-async def _shown(
-    name: str, flags: Flags, run: Callable[[UserCluster, ShownMemcached], Awaitable[CommandOutput]]
-) -> CommandOutput:
-    from kubectl_memcached.cluster import Place, cluster_at
+async def _shown(name: str, flags: Flags, work: _Work) -> CommandOutput:
+    from kubectl_memcached.cluster import cluster_at
 
-    place = Place(*(flags.get(each, "") for each in Place._fields))
-    async with cluster_at(place) as cluster:
+    place = {each: flags.get(each, "") for each in ("kubeconfig", "context", "namespace")}
+    async with cluster_at(**place) as cluster:
         if name == "list":
             from kubectl_memcached.describe import list_memcacheds
 
             return await list_memcacheds(cluster, everywhere="all_namespaces" in flags)
-        return await run(cluster, await cluster.memcached(flags["name"]))
+        return await work(cluster, await cluster.memcached(flags["name"]))
 
 
 def _prepared(name: str, flags: Flags) -> _Work:
@@ -223,12 +218,16 @@ COMMANDS: Final = {
 
 
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
+    lines = _list({name: command.help for name, command in COMMANDS.items()})
     return (
         f"usage: {PROGRAM} COMMAND [NAME] [flags]\n\nLooks into the servers of a Memcached, by your own kubeconfig and"
         f" permissions.\n\ncommands:\n{lines}\n\n'{PROGRAM} COMMAND --help' lists its flags.\n"
     )
+
+
+def _list(words: Mapping[str, str]) -> str:
+    width = max(map(len, words))
+    return "\n".join(f"  {word:<{width}}  {what}" for word, what in words.items())
 
 
 def parser_for(name: str) -> Parser:
@@ -240,10 +239,7 @@ def parser_for(name: str) -> Parser:
     if name == "owner":
         from kubectl_memcached.hashing import CLIENTS
 
-        width = max(map(len, CLIENTS))
-        description += "\n\nclients:\n" + "\n".join(
-            f"  {each:<{width}}  {CLIENTS[each].description}" for each in CLIENTS
-        )
+        description += "\n\nclients:\n" + _list({name: client.description for name, client in CLIENTS.items()})
     parser = Parser(prog=prog, usage=" ".join(filter(None, (prog, words, "[flags]"))), description=description)
     for word in command.words:
         parser.add_argument(word, metavar=word.upper())

@@ -23,12 +23,12 @@ from kubectl_memcached.objects import (
 )
 from kubectl_memcached.port_forward import PortForwarder
 from kubectl_memcached.server import ServerConnection
-from kubectl_memcached.words import PluginError
+from kubectl_memcached.words import PluginError, show_progress
 from memcached_operator import __version__
 from memcached_operator.api.names import PLURAL
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.servers.server_connection import Login, client_context
-from operator_runtime.client.access.auth import ClusterAccess, NoClusterAccess, load_access
+from operator_runtime.client.access.auth import NoClusterAccess, load_access
 from operator_runtime.client.access.cert_chain import load_cert_chain
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, Forbidden, KubeError, NotFound, Unauthorized
@@ -40,6 +40,8 @@ T = TypeVar("T")
 _PARALLEL: Final = 100
 _LIST_BYTES_MAX: Final = 1 << 28
 _TRANSPORT_TIMEOUT_S: Final = 20.0
+_PROGRESS_S: Final = 0.5
+_ENDED: Final = ("Succeeded", "Failed")
 
 
 class NoServers(PluginError):
@@ -47,23 +49,14 @@ class NoServers(PluginError):
 
 
 class Results(NamedTuple, Generic[T]):
-    """Results of the same work at several servers.
+    """Results of the same work at several servers, by their names.
 
     Attributes:
-        found: by the names of those that answered.
-        failures: why the others did not, in words.
+        failures: why servers have no result, in words.
     """
 
     found: Mapping[str, T]
     failures: Mapping[str, str]
-
-
-class Place(NamedTuple):
-    """Options that name a cluster, and a namespace of it."""
-
-    kubeconfig: str = ""
-    context: str = ""
-    namespace: str = ""
 
 
 class UserCluster:
@@ -108,12 +101,12 @@ class UserCluster:
         return decode_memcached(body)
 
     async def check_at_rest(self, memcached: ShownMemcached) -> None:
-        """Look whether its servers copy items from each other, so that what is deleted at one would come back.
+        """Look at it anew.
 
         Raises:
-            PluginError: they do.
+            PluginError: its servers copy items from each other, so that what is deleted at one would come back.
         """
-        handover = (await self.memcached(memcached.name)).handover
+        handover = (await self.memcached(memcached.name)).status.handover
         if handover.is_under_way:
             raise PluginError(
                 f"servers of {memcached.name} copy items from each other ({handover}), so that what is deleted at one"
@@ -152,9 +145,13 @@ class UserCluster:
             raise PluginError(f"{self.description}: {error}") from None
 
     async def each(
-        self, memcached: ShownMemcached, work: Callable[[ServerPod, ServerConnection], Awaitable[T]]
+        self,
+        memcached: ShownMemcached,
+        work: Callable[[ServerPod, ServerConnection], Awaitable[T]],
+        *,
+        progress: Callable[[], str] = lambda: "",
     ) -> Results[T]:
-        """Do something at all servers of a Memcached, several at once."""
+        """Do something at all servers of a Memcached, several at once, and show meanwhile how far it is."""
         failures: dict[str, str] = {}
         found: dict[str, T] = {}
 
@@ -167,9 +164,14 @@ class UserCluster:
 
         parallel = asyncio.Semaphore(_PARALLEL)
         pods = await self.pods(memcached)
-        async with asyncio.TaskGroup() as group:
-            for pod in pods:
-                group.create_task(one(pod))
+        try:
+            async with asyncio.TaskGroup() as group:
+                left = {group.create_task(one(pod)) for pod in pods}
+                while left:
+                    show_progress(progress())
+                    _, left = await asyncio.wait(left, timeout=_PROGRESS_S)
+        finally:
+            show_progress("")
         return Results({pod.name: found[pod.name] for pod in pods if pod.name in found}, failures)
 
     @asynccontextmanager
@@ -221,26 +223,22 @@ class UserCluster:
         try:
             path = SECRETS.path(memcached.namespace, name)
             body = await self._read(path, f"get Secret {name} in {memcached.namespace}, and {why}")
-            return decode_secret(body).data or {}
+            return decode_secret(body).data
         except NotFound:
             raise PluginError(f"Secret {name} does not exist, and {why}") from None
 
 
-_ENDED: Final = ("Succeeded", "Failed")
-
-
 @asynccontextmanager
-async def cluster_at(place: Place) -> AsyncIterator[UserCluster]:
-    """The cluster that a kubeconfig names, until the end of the block.
+async def cluster_at(*, kubeconfig: str, context: str, namespace: str) -> AsyncIterator[UserCluster]:
+    """The cluster that a kubeconfig names, until the end of the block; "" is the default of each.
 
     Raises:
         PluginError: there is no kubeconfig, or what is in it is wrong.
     """
     try:
-        access: ClusterAccess = load_access(kubeconfig=place.kubeconfig, context=place.context, environ=os.environ)
+        access = load_access(kubeconfig=kubeconfig, context=context, environ=os.environ)
     except NoClusterAccess as error:  # the message ends with the remedy
         raise PluginError(str(error)) from None
-    namespace = place.namespace or access.namespace or "default"
     user_agent = f"kubectl-memcached/{__version__}"
     # Each has a connection of its own.
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
@@ -249,7 +247,7 @@ async def cluster_at(place: Place) -> AsyncIterator[UserCluster]:
         aiohttp.ClientSession(connector=connector, headers={"User-Agent": user_agent}) as session,
     ):
         try:
-            yield UserCluster(client, PortForwarder(access, session), namespace)
+            yield UserCluster(client, PortForwarder(access, session), namespace or access.namespace or "default")
         except KubeError as error:
             raise PluginError(f"{access.description}: {error}") from None
         except UNDECODABLE as error:

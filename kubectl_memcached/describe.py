@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isnan, nan
 from typing import Any, Final
 
+from msgspec.structs import asdict, astuple
+
 from kubectl_memcached.cluster import NoServers, Results, UserCluster
 from kubectl_memcached.objects import ServerPod, ShownMemcached
 from kubectl_memcached.server import ServerConnection
@@ -23,6 +25,15 @@ _FIGURES: Final = (
     *("uptime", "curr_connections", "max_connections", "rejected_connections", "get_hits", "get_misses", "cmd_set"),
     *("bytes", "limit_maxbytes", "curr_items", "evictions"),
 )
+# What `slabs` calls them, by what `stats slabs` and `stats items` do.
+_OF_CLASS: Final = {
+    **{"chunkBytes": "chunk_size", "pages": "total_pages"},
+    **{"chunks": "total_chunks", "usedChunks": "used_chunks"},
+}
+_OF_ITEMS: Final = {
+    **{"items": "items", "requestedBytes": "mem_requested", "evicted": "evicted"},
+    **{"evictedSeconds": "evicted_time", "outOfMemory": "outofmemory"},
+}
 
 
 async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandOutput:
@@ -33,13 +44,11 @@ async def list_memcacheds(cluster: UserCluster, *, everywhere: bool) -> CommandO
         return CommandOutput(f"no Memcached{where}\n", {"memcacheds": []})
     rows = []
     for each in found:
-        status = each.status
-        notable = ", ".join(f"{one.type}={one.status} ({one.reason})" for one in each.notable)
-        place = (each.namespace,) if everywhere else ()
-        ready = f"{status.readyReplicas or 0}/{each.spec.size}"
-        rows.append(
-            (*place, each.name, ready, status.version or "-", status.memory or "-", str(each.handover) or "-", notable)
-        )
+        status, place = each.status, (each.namespace,) if everywhere else ()
+        notable = ", ".join(f"{one.type}={one.status} ({one.reason})" for one in status.notable)
+        ready = f"{status.readyReplicas}/{each.spec.size}"
+        seen = (status.version, status.memory, str(status.handover))
+        rows.append((*place, each.name, ready, *(one or "-" for one in seen), notable))
     columns = ("NAME", "READY", "VERSION", "MEMORY", "HAND-OVER", "CONDITIONS TO READ")
     text = table((("NAMESPACE", *columns) if everywhere else columns), rows)
     return CommandOutput(text, {"memcacheds": [_document(each) for each in found]})
@@ -49,24 +58,16 @@ def _document(memcached: ShownMemcached) -> dict[str, Any]:
     status = memcached.status
     return {
         **{"namespace": memcached.namespace, "name": memcached.name, "size": memcached.spec.size},
-        **{"ready": status.readyReplicas or 0, "version": status.version, "memory": status.memory},
-        "handover": str(memcached.handover) or None,
-        "serverList": list(status.serverList or ()),
-        "conditions": [
-            {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message}
-            for each in status.conditions or ()
-        ],
+        **{"ready": status.readyReplicas, "version": status.version or None, "memory": status.memory or None},
+        **{"handover": str(status.handover) or None, "serverList": status.serverList},
+        "conditions": [asdict(each) for each in status.conditions],
     }
 
 
 async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutput:
     """One Memcached, with what each server reports now."""
-
-    async def stats(_pod: ServerPod, connection: ServerConnection) -> StatsAnswer:
-        return await connection.stats()
-
     try:
-        results = await cluster.each(memcached, stats)
+        results = await cluster.each(memcached, lambda _, connection: connection.stats())
     except NoServers as error:
         results = Results({}, {memcached.name: str(error)})
     rows, servers = [], []
@@ -75,11 +76,8 @@ async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) ->
         hits, misses = number("get_hits"), number("get_misses")
         rows.append(
             (
-                *(
-                    name,
-                    answer.version or "-",
-                    f"{size_text(number('bytes'))} of {size_text(number('limit_maxbytes'))}",
-                ),
+                *(name, answer.version or "-"),
+                f"{size_text(number('bytes'))} of {size_text(number('limit_maxbytes'))}",
                 *(count_text(number("curr_items")), share_text(hits, hits + misses), count_text(number("evictions"))),
                 seconds_text(retention_s(answer)) if number("evictions") else "all",
                 f"{count_text(number('curr_connections'))} of {count_text(number('max_connections'))}",
@@ -93,23 +91,19 @@ async def describe_memcached(cluster: UserCluster, memcached: ShownMemcached) ->
     head = [
         ("Name:", memcached.name),
         ("Namespace:", memcached.namespace),
-        ("Servers:", f"{status.readyReplicas or 0} of {memcached.spec.size} ready"),
-        ("List:", ", ".join(status.serverList or ()) or "none yet"),
-        ("Hand-over:", str(memcached.handover) or "none"),
+        ("Servers:", f"{status.readyReplicas} of {memcached.spec.size} ready"),
+        ("List:", ", ".join(status.serverList) or "none yet"),
+        ("Hand-over:", str(status.handover) or "none"),
     ]
-    conditions = [(each.type, each.status, each.reason, each.message) for each in status.conditions or ()]
     columns = ("SERVER", "VERSION", "MEMORY", "ITEMS", "HIT RATIO", "EVICTIONS", "RETENTION", "CONNECTIONS", "UPTIME")
     text = "".join(f"{name:<12}{value}\n" for name, value in head)
-    text += "\n" + table(("CONDITION", "STATUS", "REASON", "MESSAGE"), conditions)
+    text += "\n" + table(("CONDITION", "STATUS", "REASON", "MESSAGE"), map(astuple, status.conditions))
     text += "\n" + (table(columns, rows) if rows else "")
     return CommandOutput(text, _document(memcached) | {"servers": servers}).with_failures(results.failures)
 
 
 def retention_s(answer: StatsAnswer) -> float:
-    """Return for how many seconds the server kept an item that nobody used, the shortest of its size classes.
-
-    NaN where nothing was evicted.
-    """
+    """Seconds for which the size class that evicts soonest kept an item that nobody used; NaN without evictions."""
     return min((each.evicted_time for each in answer.size_classes() if each.evicted > 0), default=nan)
 
 
@@ -131,9 +125,9 @@ async def slabs(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutpu
             (
                 *(str(each["class"]), size_text(each["chunkBytes"]), count_text(each["pages"])),
                 *(count_text(each["items"]), share_text(each["usedChunks"], each["chunks"])),
-                share_text(each["requestedBytes"] or 0, each["usedChunks"] * each["chunkBytes"]),
-                *(count_text(each["evicted"] or 0), seconds_text(each["evictedSeconds"] if each["evicted"] else nan)),
-                count_text(each["outOfMemory"] or 0),
+                share_text(each["requestedBytes"], each["usedChunks"] * each["chunkBytes"]),
+                *(count_text(each["evicted"]), seconds_text(each["evictedSeconds"] if each["evicted"] else nan)),
+                count_text(each["outOfMemory"]),
             )
             for each in classes
         ]
@@ -146,24 +140,11 @@ async def slabs(cluster: UserCluster, memcached: ShownMemcached) -> CommandOutpu
 def size_classes(slabs: Mapping[bytes, bytes], answer: StatsAnswer) -> Sequence[dict[str, Any]]:
     """Figures of the size classes that have pages, by `stats slabs` and `stats items`."""
     items = {each.number: each for each in answer.size_classes()}
-    found = []
+    found: list[dict[str, Any]] = []
     for number in range(1, 64):
-        figures = {name: int(slabs.get(f"{number}:{name}".encode(), b"0")) for name in _OF_CLASS}
-        if not figures["total_pages"]:
-            continue
-        each = items.get(number)
-        found.append(
-            {
-                **{"class": number, "chunkBytes": figures["chunk_size"], "pages": figures["total_pages"]},
-                **{"chunks": figures["total_chunks"], "usedChunks": figures["used_chunks"]},
-                "items": _figure(each.items) if each is not None else 0,
-                "requestedBytes": _figure(each.mem_requested) if each is not None else 0,
-                "evicted": _figure(each.evicted) if each is not None else 0,
-                "evictedSeconds": _figure(each.evicted_time) if each is not None else 0,
-                "outOfMemory": _figure(each.outofmemory) if each is not None else 0,
-            }
-        )
+        figures = {name: int(slabs.get(f"{number}:{field}".encode(), b"0")) for name, field in _OF_CLASS.items()}
+        if figures["pages"]:
+            each = items.get(number)
+            of_items = {name: _figure(getattr(each, field, nan)) or 0 for name, field in _OF_ITEMS.items()}
+            found.append({"class": number, **figures, **of_items})
     return found
-
-
-_OF_CLASS: Final = ("chunk_size", "total_pages", "total_chunks", "used_chunks")

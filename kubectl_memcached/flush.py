@@ -24,8 +24,8 @@ from kubectl_memcached.words import (
     table,
 )
 
+# Between two looks at how many reads there were.
 _RATE_S: Final = 1.0
-"""For how long reads are counted to show what a flush costs."""
 
 
 class FlushOptions(NamedTuple):
@@ -78,10 +78,13 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
             async with cluster.server(pod, memcached) as connection:
                 before = await Load.of(connection)
                 midst = f" in the midst of {pod.name}"
-                deleted = await _emptied(cluster, memcached, pod, connection, options.prefix)
+                if options.prefix is None:
+                    await connection.flush()
+                    count = int(before.items)
+                else:
+                    count = await _deleted(cluster, memcached, pod, connection, options.prefix)
                 done.append(pod.name)
                 midst = ""
-                count = before.items if deleted is None else deleted
                 _say(f"{pod.name}: {count_text(count)} items flushed ({place} of {len(pods)})")
                 since = await _pause(pod, connection, options.pause_s)
             reads = since.hits + since.misses
@@ -90,7 +93,7 @@ async def flush(cluster: UserCluster, memcached: ShownMemcached, options: FlushO
                 f" the {options.pause_s:g} s since; it has {count_text(since.items)} items now"
             )
             figures = {"misses": int(since.misses), "reads": int(reads), "itemsNow": int(since.items)}
-            reports.append({"server": pod.name, "flushed": int(count), **figures})
+            reports.append({"server": pod.name, "flushed": count, **figures})
     finally:
         show_progress("")
         if left := [pod.name for pod in pods if pod.name not in done]:
@@ -146,13 +149,10 @@ async def _confirm(
         raise PluginError("nothing was flushed")
 
 
-async def _emptied(
-    cluster: UserCluster, memcached: ShownMemcached, pod: ServerPod, connection: ServerConnection, prefix: bytes | None
-) -> int | None:
-    """Flush a server; how many items were deleted, None where they were not counted."""
-    if prefix is None:
-        await connection.flush()
-        return None
+async def _deleted(
+    cluster: UserCluster, memcached: ShownMemcached, pod: ServerPod, connection: ServerConnection, prefix: bytes
+) -> int:
+    """Delete the keys of a server that begin so; how many there were."""
     deleted = 0
     async with cluster.server(pod, memcached) as reading, aclosing(dump(reading)) as blocks:
         async for block in blocks:

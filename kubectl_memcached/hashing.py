@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 import zlib
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 _32: Final = 0xFFFFFFFF
 _64: Final = 0xFFFFFFFFFFFFFFFF
@@ -19,16 +20,18 @@ _POINTS: Final = 160
 """Of each server on a ring of dalli's, and of libketama's."""
 _POINTS_OF_PYLIBMC: Final = 100
 
+Owner: TypeAlias = Callable[[Sequence[str], bytes], int]
+"""The place in a list of at least one server, each as host:port, of the one that has a key."""
+
 
 class ClientHash(NamedTuple):
     """Hash by which a client library chooses the server of a key.
 
     Attributes:
-        owner: the place in a list of at least one server, each as host:port, of the one that has a key.
         description: which library, with which of its settings.
     """
 
-    owner: Callable[[Sequence[str], bytes], int]
+    owner: Owner
     description: str
 
 
@@ -87,79 +90,62 @@ def _xxhash64(data: bytes) -> int:
     def mixed(lane: int, block: int) -> int:
         return _rotated((lane + block * _P2) & _64, 31, 64) * _P1 & _64
 
-    place = 0
-    if len(data) >= 32:
+    words = struct.unpack_from(f"<{len(data) // 8}Q", data)
+    in_lanes = len(words) & ~3
+    total = _P5
+    if in_lanes:
         lanes = [(_P1 + _P2) & _64, _P2, 0, -_P1 & _64]
-        while place + 32 <= len(data):
-            for lane in range(4):
-                lanes[lane] = mixed(lanes[lane], int.from_bytes(data[place : place + 8], "little"))
-                place += 8
+        for place, word in enumerate(words[:in_lanes]):
+            lanes[place % 4] = mixed(lanes[place % 4], word)
         total = sum(_rotated(lane, bits, 64) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _64
         for lane in lanes:
             total = ((total ^ mixed(0, lane)) * _P1 + _P4) & _64
-    else:
-        total = _P5
     total = (total + len(data)) & _64
-    while place + 8 <= len(data):
-        total ^= mixed(0, int.from_bytes(data[place : place + 8], "little"))
-        total = (_rotated(total, 27, 64) * _P1 + _P4) & _64
-        place += 8
-    if place + 4 <= len(data):
-        total ^= int.from_bytes(data[place : place + 4], "little") * _P1 & _64
-        total = (_rotated(total, 23, 64) * _P2 + _P3) & _64
-        place += 4
-    for byte in data[place:]:
+    for word in words[in_lanes:]:
+        total = (_rotated(total ^ mixed(0, word), 27, 64) * _P1 + _P4) & _64
+    rest = data[len(words) * 8 :]
+    if len(rest) >= 4:
+        total = (_rotated(total ^ int.from_bytes(rest[:4], "little") * _P1 & _64, 23, 64) * _P2 + _P3) & _64
+        rest = rest[4:]
+    for byte in rest:
         total = _rotated(total ^ byte * _P5 & _64, 11, 64) * _P1 & _64
     total = (total ^ total >> 33) * _P2 & _64
     total = (total ^ total >> 29) * _P3 & _64
     return total ^ total >> 32
 
 
-def _ring(points: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """The values of points on a ring, in their order, and the servers that they are of."""
-    ordered = sorted(points)
-    return [value for value, _ in ordered], [place for _, place in ordered]
+def _ring(points: Callable[[str], Iterable[int]], hashed: Callable[[bytes], int]) -> Owner:
+    """A ring on which the server of a key is the one of the first point that is not before it."""
+
+    def owner(servers: Sequence[str], key: bytes) -> int:
+        ring = sorted((point, place) for place, server in enumerate(servers) for point in points(server))
+        return ring[bisect_left(ring, (hashed(key), 0)) % len(ring)][1]
+
+    return owner
 
 
 def _dalli(servers: Sequence[str], key: bytes) -> int:
-    values, places = _ring(
+    ring = sorted(
         (int.from_bytes(hashlib.sha1(f"{server}:{point}".encode(), usedforsecurity=False).digest()[:4], "big"), place)
         for place, server in enumerate(servers)
         for point in range(_POINTS)
     )
-    return places[bisect_right(values, zlib.crc32(key)) - 1]
+    return ring[bisect_left(ring, (zlib.crc32(key) + 1, 0)) - 1][1]  # of the last point that is not behind the key
 
 
-def _ketama(servers: Sequence[str], key: bytes) -> int:
-    """Four points of each digest."""
-    values, places = _ring(
-        (int.from_bytes(_md5(f"{_libmemcached(server)}-{point}".encode())[at : at + 4], "little"), place)
-        for place, server in enumerate(servers)
-        for point in range(_POINTS // 4)
-        for at in (0, 4, 8, 12)
-    )
-    return places[bisect_left(values, _md5_number(key)) % len(values)]
+def _md5(data: bytes) -> tuple[int, ...]:
+    """Its four numbers of 32 bits."""
+    return struct.unpack("<4I", hashlib.md5(data, usedforsecurity=False).digest())
 
 
-def _pylibmc(servers: Sequence[str], key: bytes) -> int:
-    values, places = _ring(
-        (_one_at_a_time(f"{_libmemcached(server)}-{point}".encode()), place)
-        for place, server in enumerate(servers)
-        for point in range(_POINTS_OF_PYLIBMC)
-    )
-    return places[bisect_left(values, _one_at_a_time(key)) % len(values)]
+def _ketama_points(server: str) -> Iterable[int]:
+    for number in range(_POINTS // 4):
+        yield from _md5(f"{server.removesuffix(_DEFAULT_PORT)}-{number}".encode())
 
 
-def _libmemcached(server: str) -> str:
-    return server.removesuffix(_DEFAULT_PORT)
-
-
-def _md5(data: bytes) -> bytes:
-    return hashlib.md5(data, usedforsecurity=False).digest()
-
-
-def _md5_number(data: bytes) -> int:
-    return int.from_bytes(_md5(data)[:4], "little")
+def _pylibmc_points(server: str) -> Iterable[int]:
+    name = server.removesuffix(_DEFAULT_PORT)
+    return (_one_at_a_time(f"{name}-{number}".encode()) for number in range(_POINTS_OF_PYLIBMC))
 
 
 def _one_at_a_time(key: bytes) -> int:
@@ -173,23 +159,23 @@ def _one_at_a_time(key: bytes) -> int:
     return total * 32769 & _32
 
 
-def _modulo(hashed: Callable[[bytes], int]) -> Callable[[Sequence[str], bytes], int]:
+def _modulo(hashed: Callable[[bytes], int]) -> Owner:
     return lambda servers, key: hashed(key) % len(servers)
-
-
-def _crc15(key: bytes) -> int:
-    return zlib.crc32(key) >> 16 & 0x7FFF
 
 
 CLIENTS: Final[Mapping[str, ClientHash]] = {
     "pymemcache": ClientHash(_rendezvous, "Python's pymemcache, HashClient"),
     "dskit": ClientHash(_jump, "Loki, Mimir and Tempo; --addresses unless they have dnssrvnoa+"),
     "thanos": ClientHash(_jump, "Thanos; --addresses unless it has dnssrvnoa+"),
-    "ketama": ClientHash(_ketama, "libketama; PHP's memcached with OPT_LIBKETAMA_COMPATIBLE"),
-    "pylibmc": ClientHash(_pylibmc, 'Python\'s pylibmc with "ketama": True'),
+    "ketama": ClientHash(
+        _ring(_ketama_points, lambda key: _md5(key)[0]), "libketama; PHP's memcached with OPT_LIBKETAMA_COMPATIBLE"
+    ),
+    "pylibmc": ClientHash(_ring(_pylibmc_points, _one_at_a_time), 'Python\'s pylibmc with "ketama": True'),
     "dalli": ClientHash(_dalli, "Ruby's dalli"),
     "modulo": ClientHash(_modulo(zlib.crc32), "Go's gomemcache: the CRC-32 modulo the number of servers"),
-    "python-memcached": ClientHash(_modulo(lambda key: _crc15(key) or 1), "Python's python-memcached"),
+    "python-memcached": ClientHash(
+        _modulo(lambda key: zlib.crc32(key) >> 16 & 0x7FFF or 1), "Python's python-memcached"
+    ),
     "libmemcached": ClientHash(_modulo(_one_at_a_time), "libmemcached without a ring; PHP's memcached by default"),
 }
-"""By the name that is given on the command line."""
+"""By the name that the command line has."""

@@ -6,19 +6,14 @@ from typing import Any
 
 from kubectl_memcached.cluster import UserCluster
 from kubectl_memcached.hashing import CLIENTS
-from kubectl_memcached.objects import ServerPod, ShownMemcached
-from kubectl_memcached.server import ServerConnection
+from kubectl_memcached.objects import ShownMemcached
 from kubectl_memcached.words import CommandOutput, PluginError, printable_text, seconds_text, size_text
 from memcached_operator.api.names import PORT
 
 
 async def get(cluster: UserCluster, memcached: ShownMemcached, key: bytes) -> CommandOutput:
     """The value of a key at each server that has one."""
-
-    async def value(_pod: ServerPod, connection: ServerConnection) -> tuple[bytes, int] | None:
-        return await connection.value(key)
-
-    results = await cluster.each(memcached, value)
+    results = await cluster.each(memcached, lambda _, connection: connection.value(key))
     text, servers = "", []
     for name, found in results.found.items():
         entry: dict[str, Any] = {"server": name, "found": found is not None}
@@ -41,13 +36,9 @@ async def delete(cluster: UserCluster, memcached: ShownMemcached, key: bytes) ->
         PluginError: servers copy items from each other, so that it would come back.
     """
     await cluster.check_at_rest(memcached)
-
-    async def deleted(_pod: ServerPod, connection: ServerConnection) -> bool:
-        return await connection.deleted([key]) == 1
-
-    results = await cluster.each(memcached, deleted)
+    results = await cluster.each(memcached, lambda _, connection: connection.deleted([key]))
     text = "".join(f"{name}: {'deleted' if found else 'not there'}\n" for name, found in results.found.items())
-    servers = [{"server": name, "deleted": found} for name, found in results.found.items()]
+    servers = [{"server": name, "deleted": found == 1} for name, found in results.found.items()]
     return CommandOutput(text, {"servers": servers}).with_failures(results.failures)
 
 
@@ -64,7 +55,7 @@ async def owner(
                 " try again once they are"
             )
         pods = {f"[{pod.address}]:{PORT}" if ":" in pod.address else f"{pod.address}:{PORT}": pod.name for pod in found}
-    servers = list(pods) or list(memcached.status.serverList or ())
+    servers = list(pods) or list(memcached.status.serverList)
     if not servers:
         raise PluginError(f"Memcached {memcached.name} has no server list yet; `describe {memcached.name}` says why")
     server = servers[CLIENTS[client].owner(servers, key)]

@@ -17,55 +17,40 @@ SECRETS: Final = Resource("", "v1", "secrets", "Secret")
 _WANTED: Final = {"Degraded": "False", "Discouraged": "False", "HandingOver": "False", "Progressing": "False"}
 
 
-class ShownMeta(msgspec.Struct, frozen=True):
-    """Name of an object, and what is written on it."""
-
+class _Meta(msgspec.Struct, frozen=True):
     name: str
     namespace: str = ""
-    annotations: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] = {}
     deletionTimestamp: str | None = None
 
 
-class NamedSecret(msgspec.Struct, frozen=True):
-    """Part of a specification that names a Secret."""
-
+class _NamedSecret(msgspec.Struct, frozen=True):
     secretName: str
 
 
-class ShownSpec(msgspec.Struct, frozen=True):
-    """Specification of a Memcached."""
-
+class _Spec(msgspec.Struct, frozen=True):
     size: int = 1
-    tls: NamedSecret | None = None
-    auth: NamedSecret | None = None
+    tls: _NamedSecret | None = None
+    auth: _NamedSecret | None = None
 
 
-class ShownCondition(msgspec.Struct, frozen=True):
-    """Condition of a Memcached."""
-
+class _Condition(msgspec.Struct, frozen=True):
     type: str
     status: str
     reason: str = ""
     message: str = ""
 
-    @property
-    def is_notable(self) -> bool:
-        """Report whether it is not as it is while all is well and nothing is under way."""
-        return self.status != _WANTED.get(self.type, "True")
 
-
-class ShownMove(msgspec.Struct, frozen=True):
-    """Move of a server's items."""
-
+class _Move(msgspec.Struct, frozen=True):
     server: str
     step: str
 
 
 class ShownHandover(msgspec.Struct, frozen=True):
-    """Hand-over between servers."""
+    """Hand-over between servers, which has no step where there is none."""
 
     step: str = ""
-    move: ShownMove | None = None
+    move: _Move | None = None
 
     def __str__(self) -> str:
         return self.step if self.move is None else f"{self.step}; {self.move.server} moves: {self.move.step}"
@@ -76,23 +61,26 @@ class ShownHandover(msgspec.Struct, frozen=True):
         return self.step not in ("", "Complete") or self.move is not None
 
 
-class ShownStatus(msgspec.Struct, frozen=True):
-    """Status of a Memcached."""
+class _Status(msgspec.Struct, frozen=True):
+    readyReplicas: int = 0
+    version: str = ""
+    memory: str = ""
+    serverList: tuple[str, ...] = ()
+    handover: ShownHandover = ShownHandover()
+    conditions: tuple[_Condition, ...] = ()
 
-    readyReplicas: int | None = None
-    version: str | None = None
-    memory: str | None = None
-    serverList: tuple[str, ...] | None = None
-    handover: ShownHandover | None = None
-    conditions: tuple[ShownCondition, ...] | None = None
+    @property
+    def notable(self) -> Sequence[_Condition]:
+        """The conditions that are not as they are while all is well and nothing is under way."""
+        return [each for each in self.conditions if each.status != _WANTED.get(each.type, "True")]
 
 
 class ShownMemcached(msgspec.Struct, frozen=True):
-    """Memcached."""
+    """Memcached, as far as it is shown."""
 
-    metadata: ShownMeta
-    spec: ShownSpec = ShownSpec()
-    status: ShownStatus = ShownStatus()
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
 
     @property
     def name(self) -> str:
@@ -102,16 +90,6 @@ class ShownMemcached(msgspec.Struct, frozen=True):
     def namespace(self) -> str:
         return self.metadata.namespace
 
-    @property
-    def handover(self) -> ShownHandover:
-        """The hand-over of its servers, which has no step where there is none."""
-        return self.status.handover or ShownHandover()
-
-    @property
-    def notable(self) -> Sequence[ShownCondition]:
-        """The conditions that a person should read."""
-        return [each for each in self.status.conditions or () if each.is_notable]
-
 
 class _ContainerStatus(msgspec.Struct, frozen=True):
     name: str
@@ -119,15 +97,15 @@ class _ContainerStatus(msgspec.Struct, frozen=True):
 
 
 class _PodStatus(msgspec.Struct, frozen=True):
-    phase: str = ""
+    phase: str = "Pending"
     podIP: str = ""
-    containerStatuses: tuple[_ContainerStatus, ...] | None = None
+    containerStatuses: tuple[_ContainerStatus, ...] = ()
 
 
 class ServerPod(msgspec.Struct, frozen=True):
     """Pod of a server."""
 
-    metadata: ShownMeta
+    metadata: _Meta
     status: _PodStatus = _PodStatus()
 
     @property
@@ -141,7 +119,7 @@ class ServerPod(msgspec.Struct, frozen=True):
 
     @property
     def transport(self) -> Transport:
-        return transport_of((self.metadata.annotations or {}).get(TRANSPORT_ANNOTATION, ""))
+        return transport_of(self.metadata.annotations.get(TRANSPORT_ANNOTATION, ""))
 
     @property
     def port(self) -> int:
@@ -152,8 +130,8 @@ class ServerPod(msgspec.Struct, frozen=True):
     def why_not(self) -> str:
         """Reason that it cannot be spoken to, "" where it can."""
         if self.status.phase != "Running":
-            return f"its pod is {self.status.phase or 'Pending'}"
-        if not any(each.name == CONTAINER and each.ready for each in self.status.containerStatuses or ()):
+            return f"its pod is {self.status.phase}"
+        if not any(each.name == CONTAINER and each.ready for each in self.status.containerStatuses):
             return "its pod is not ready"
         return ""
 
@@ -167,7 +145,7 @@ class _Pods(msgspec.Struct):
 
 
 class _Secret(msgspec.Struct):
-    data: dict[str, bytes] | None = None
+    data: Mapping[str, bytes] = {}
 
 
 decode_memcached = msgspec.json.Decoder(ShownMemcached).decode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Final, TypeVar
 
 from kubectl_memcached.port_forward import Tunnel
 from kubectl_memcached.words import PluginError, printable_text
+from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Failure, Login
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, stats_of
@@ -21,12 +23,10 @@ TIMEOUT_S: Final = 30.0
 """Limit for one answer."""
 _BLOCK_BYTES: Final = 1 << 16
 _LINE_MAX: Final = 4_096
+_PEER: Final = re.compile(rb"^STAT (\d+):addr \w+:\[?([\w.:%]+)\]?:\d+\r$", re.MULTILINE)
 # Of a server with some thousands of connections.
 _CONNECTIONS_MAX: Final = 1 << 24
 _PLAIN_FIRST, _PLAIN_LAST, _KEY_MAX = 0x21, 0x7E, 250
-# What a hand-over puts in the place of items for some seconds, by flags and size: features/handover/handover.lua.
-_MARKS: Final = (b"f4076008192", b"f4076008193", b"f4076008194")
-_MARK_BYTES: Final = 13
 _REMEDIES: Final = {
     "watch commands not allowed": "it runs with -W; without it in spec.extraArgs this command works",
     "metadump not allowed": "it runs with -X; without it in spec.extraArgs this command works",
@@ -50,7 +50,7 @@ class ServerConnection:
         """A connection through a tunnel until the end of the block.
 
         Raises:
-            PluginError: there is none, by TLS.
+            PluginError: TLS fails.
         """
         by_tls = {} if context is None else {"ssl": context, "server_hostname": ""}
         try:
@@ -65,7 +65,7 @@ class ServerConnection:
             writer.transport.abort()
 
     async def log_in(self, login: Login) -> None:
-        """Log in as a user of the server's password file."""
+        """Log in where the server requires that."""
         words = f"{login.user} {login.password}".encode()
         answer = await self.ask(b"set login 0 0 %d\r\n%b\r\n" % (len(words), words), first_line)
         if answer != b"STORED":
@@ -85,14 +85,7 @@ class ServerConnection:
         def read(received: bytes) -> dict[bytes, str] | None:
             if not received.endswith(b"END\r\n"):
                 return None
-            found = {}
-            for line in received.split(b"\r\n"):
-                number, _, address = line.removeprefix(b"STAT ").partition(b":addr ")
-                if address:
-                    found[number] = (
-                        address.partition(b":")[2].rpartition(b":")[0].decode("ascii", "replace").strip("[]")
-                    )
-            return found
+            return {number: address.decode() for number, address in _PEER.findall(received)}
 
         return await self.ask(b"stats conns\r\n", read, limit=_CONNECTIONS_MAX)
 
@@ -110,9 +103,9 @@ class ServerConnection:
             return None
         if head[:1] != [b"VA"] or len(head) < 4:
             raise self.refusal(b" ".join(head))
-        value = await self._within(self._reader.readexactly(int(head[1]) + 2))
-        is_mark = head[2] in _MARKS and int(head[1]) == _MARK_BYTES
-        return None if is_mark else (value[:-2], int(head[3].removeprefix(b"t")))
+        size, flags, left_s = (int(each.lstrip(b"ft")) for each in head[1:4])
+        value = await self._within(self._reader.readexactly(size + 2))
+        return None if is_mark(flags, size) else (value[:-2], left_s)
 
     async def deleted(self, keys: Sequence[bytes]) -> int:
         """Delete items; how many there were."""

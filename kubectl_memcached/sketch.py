@@ -16,7 +16,7 @@ class Tally(NamedTuple, Generic[K]):
     Attributes:
         weight: at least the true weight.
         error: by how much `weight` may be too great.
-        seen: what came with it, by the places that `add` was given, since the key was last taken in.
+        seen: sums of what `add` was given with it, since the key was last taken in.
     """
 
     key: K
@@ -34,14 +34,8 @@ class SpaceSaving(Generic[K]):
         total: weight of all that was added.
     """
 
-    def __init__(self, capacity: int = CAPACITY, places: int = 1) -> None:
-        """
-        Args:
-            capacity: number of keys that are kept.
-            places: length of what `add` is given besides the weight.
-        """
+    def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._places = places
         self._kept: dict[K, list[int]] = {}  # weight, error, and what was seen
         # A lower bound of each kept key's weight, the number of its arrival, and the key: once for each.
         self._lightest: list[tuple[int, int, K]] = []
@@ -53,30 +47,30 @@ class SpaceSaving(Generic[K]):
 
         Args:
             weight: at least 0.
-            seen: is added up for each place as long as the key is kept.
+            seen: is added up as long as the key is kept; of one length for all keys.
         """
         self.total += weight
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = self._admitted(key)
+        if (kept := self._kept.get(key)) is None:
+            floor = self._admit(key)
+            kept = self._kept[key] = [floor, floor, *[0] * len(seen)]
         kept[0] += weight
         for place, amount in enumerate(seen, 2):
             kept[place] += amount
 
-    def _admitted(self, key: K) -> list[int]:
+    def _admit(self, key: K) -> int:
+        """Make room for a key; the weight of the one that goes, 0 where none has to."""
         self._arrivals += 1
         if len(self._kept) < self._capacity:
             heapq.heappush(self._lightest, (0, self._arrivals, key))
-            return [0, 0, *[0] * self._places]
+            return 0
         while True:
             bound, arrival, lightest = self._lightest[0]
             weight = self._kept[lightest][0]
             if weight == bound:
-                break
+                del self._kept[lightest]
+                heapq.heapreplace(self._lightest, (weight, self._arrivals, key))
+                return weight
             heapq.heapreplace(self._lightest, (weight, arrival, lightest))
-        del self._kept[lightest]
-        heapq.heapreplace(self._lightest, (weight, self._arrivals, key))
-        return [weight, weight, *[0] * self._places]
 
     def heaviest(self, count: int) -> list[Tally[K]]:
         """The heaviest keys, the first one first."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
@@ -20,7 +21,6 @@ from kubectl_memcached.words import (
     key_text,
     printable_text,
     share_text,
-    show_progress,
     size_text,
     table,
 )
@@ -30,7 +30,6 @@ _LINE: Final = re.compile(
     rb"type=(item_get|item_store) key=(\S+) status=(\S+) (?:cmd=\S+ ttl=\S+ )?clsid=\S+ cfd=(\d+) size=(\d+)"
 )
 _LINE_MAX: Final = 4_096
-_PROGRESS_S: Final = 0.5
 
 
 class TopOptions(NamedTuple):
@@ -66,24 +65,16 @@ Group: TypeAlias = tuple[str, bytes]
 """Server, "" for all of them, and key or prefix, quoted as in a URL, client, or number of a connection."""
 
 
-def read_lines(block: bytes, add: Callable[[bytes, bytes, int, bool, bool], None]) -> tuple[int, bytes]:
+def read_lines(block: bytes) -> tuple[list[tuple[bytes, ...]], bytes]:
     """Read the whole lines of a block.
 
-    Args:
-        add: takes key (as the server quotes it), number of the connection, bytes of the value, whether it is a read,
-            and whether something was found.
-
     Returns:
-        How many there were, and the beginning of the next one.
+        Of each request: item_get or item_store, the key as the server quotes it, what became of it, the number of the
+        connection, and the bytes of the value. Then the beginning of the next line.
     """
     end = block.rfind(b"\n") + 1
-    lines = 0
-    for found in _LINE.finditer(block, 0, end):
-        kind, key, status, connection, size = found.groups()
-        add(key, connection, int(size), kind == b"item_get", status == b"found")
-        lines += 1
     rest = block[end:]
-    return lines, rest if len(rest) <= _LINE_MAX else b""
+    return _LINE.findall(block, 0, end), rest if len(rest) <= _LINE_MAX else b""
 
 
 def prefix_of(key: bytes, separator: bytes) -> bytes:
@@ -95,16 +86,12 @@ def prefix_of(key: bytes, separator: bytes) -> bytes:
 async def top(cluster: UserCluster, memcached: ShownMemcached, options: TopOptions) -> CommandOutput:
     """Watch all servers, and show what they were asked for."""
     # Reads, hits, stores, bytes of values.
-    sketch: SpaceSaving[Group] = SpaceSaving(places=4)
-    watching = asyncio.create_task(cluster.each(memcached, partial(_watched, cluster, memcached, sketch, options)))
-    try:
-        while not watching.done():
-            show_progress(f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops")
-            await asyncio.wait([watching], timeout=_PROGRESS_S)
-    finally:
-        watching.cancel()
-        show_progress("")
-    results = watching.result()
+    sketch: SpaceSaving[Group] = SpaceSaving()
+    results = await cluster.each(
+        memcached,
+        partial(_watched, cluster, memcached, sketch, options),
+        progress=lambda: f"watching {memcached.name}: {count_text(sketch.total)} requests so far; Ctrl-C stops",
+    )
     tallies = sketch.heaviest(CAPACITY)
     if options.by == "client":
         names = await cluster.names_by_address(memcached.namespace)
@@ -127,14 +114,10 @@ async def _watched(
     skipped = -await _skipped(control)
     separator = quote(options.separator, safe="").encode()
 
-    def add(key: bytes, number: bytes, size: int, is_read: bool, is_found: bool) -> None:
-        if of_clients:
-            group = (pod.name, number)
-        elif options.by == "prefix":
-            group = ("", prefix_of(key, separator))
-        else:
-            group = (pod.name, key)
-        sketch.add(group, 1, (1, int(is_found), 0, size) if is_read else (0, 0, 1, size))
+    def group(key: bytes, number: bytes) -> Group:
+        if options.by == "prefix":
+            return "", prefix_of(key, separator)
+        return pod.name, number if of_clients else key
 
     lines = 0
     async with cluster.server(pod, memcached) as watcher:
@@ -150,8 +133,11 @@ async def _watched(
         with suppress(TimeoutError):
             async with asyncio.timeout_at(ends):
                 while loop.time() < ends:
-                    more, begun = read_lines(begun + await watcher.block(None), add)
-                    lines += more
+                    requests, begun = read_lines(begun + await watcher.block(None))
+                    lines += len(requests)
+                    for kind, key, result, number, size in requests:
+                        reads = (1, int(result == b"found"), 0) if kind == b"item_get" else (0, 0, 1)
+                        sketch.add(group(key, number), 1, (*reads, int(size)))
     if of_clients:
         peers |= await control.peers()
     return WatchedServer(lines, skipped + await _skipped(control), peers)
@@ -167,20 +153,14 @@ def _by_client(
     tallies: Iterable[Tally[Group]], peers: Mapping[str, Mapping[bytes, str]], names: Mapping[str, str]
 ) -> list[Tally[Group]]:
     """Sums of the connections of each client, by the name of its pod where that is known."""
-    sums: dict[bytes, Tally[Group]] = {}
-    for each in tallies:
-        server, number = each.key
+    sums: dict[bytes, list[int]] = {}
+    for (server, number), *counts, seen in tallies:
         address = peers.get(server, {}).get(number, "")
         client = (names.get(address, address) or "connections that ended meanwhile").encode()
-        sums[client] = Tally(("", client), *_added(each, sums.get(client)))
-    return sorted(sums.values(), key=lambda each: -each.weight)
-
-
-def _added(one: Tally[Group], other: Tally[Group] | None) -> tuple[int, int, tuple[int, ...]]:
-    if other is None:
-        return one.weight, one.error, one.seen
-    seen = tuple(map(sum, zip(one.seen, other.seen, strict=True)))
-    return one.weight + other.weight, one.error + other.error, seen
+        former = sums.get(client, repeat(0))
+        sums[client] = [one + other for one, other in zip((*counts, *seen), former, strict=False)]
+    found = [Tally(("", client), weight, error, tuple(seen)) for client, (weight, error, *seen) in sums.items()]
+    return sorted(found, key=lambda each: -each.weight)
 
 
 def _shown(

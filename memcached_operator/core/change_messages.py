@@ -117,11 +117,14 @@ def change_in_words(
 ) -> ChangeWords:
     """The words about a write of an object of that kind, which `owned` describes unless it is a workload."""
     name, paths = change.obj.name, [each.path for each in change.fields]
+    # A line begins with the Memcached, whose name most objects have.
+    what = kind if name == memcached.name else f"{kind} {name}"
+    which = {"kind": kind, "name": name}
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer desired"
         done, action = ("Replaced", "replace") if change.fields else ("Deleted", "delete")
-        fields: dict[str, object] = {"action": action, "kind": kind, "why": why}
-        return ChangeWords(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
+        fields: dict[str, object] = {"action": action, **which, "why": why}
+        return ChangeWords(done, f"{done.lower()} {what}: {why}", f"{done} {kind} {name}: {why}", fields)
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))
         because = "new Memcached" if memcached.generation == 1 else "required by the specification"
@@ -129,27 +132,27 @@ def change_in_words(
         why = why if change.desired_changed else "it did not exist"
         replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
         note = f"Created {kind} {name}{replicas}" + ("" if change.desired_changed else f": {why}")
-        fields = {"action": "create", "kind": kind, "why": why}
+        fields = {"action": "create", **which, "why": why}
         if isinstance(change.obj, WorkloadRecord):
             fields["replicas"] = change.obj.replicas
-        return ChangeWords("Created", f"created {kind}{replicas} ({why})", note, fields)
+        return ChangeWords("Created", f"created {what}{replicas} ({why})", note, fields)
     if paths == [REPLICAS]:
         (size,) = change.fields
         why = "spec.size changed" if change.desired_changed else "another client had changed them"
-        line = f"scaled {kind} from {size.live} to {size.desired} replicas ({why})"
+        line = f"scaled {what} from {size.live} to {size.desired} replicas ({why})"
         note = f"Scaled {kind} {name} from {size.live} to {size.desired} replicas: {why}"
-        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
+        fields = {"action": "scale", **which, "from": size.live, "to": size.desired, "why": why}
         return ChangeWords("Scaled", line, note, fields)
     if owned is not None and owned.listed and change.desired_changed:
         number = len(owned.listed(owned.codec.decoded(change.obj)))
-        fields = {"action": "publish", "kind": kind, "servers": number}
+        fields = {"action": "publish", **which, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return ChangeWords("", f"published {number} servers", "", fields)
     # The operator's annotations follow from other fields. They are named only where nothing else differs: another
     # client has edited them, or the specification says the same otherwise, which is no event.
     derived = all(each.path in DERIVED_PATHS for each in change.fields)
     reported = [each for each in change.fields if derived or each.path not in DERIVED_PATHS]
-    what = "; ".join(map(str, reported))
-    fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
-    note = "" if derived and change.desired_changed else f"Updated {kind} {name}: {what}"
-    return ChangeWords("Updated", f"updated {kind}: {what}", note, fields)
+    changes = "; ".join(map(str, reported))
+    fields = {"action": "update", **which, "changed": [each.path for each in reported]}
+    note = "" if derived and change.desired_changed else f"Updated {kind} {name}: {changes}"
+    return ChangeWords("Updated", f"updated {what}: {changes}", note, fields)

@@ -28,7 +28,7 @@ class EndpointOptions(NamedTuple):
         file: the list, as `discovery_protocol.answer` takes it; it need not be there yet.
         port: on all addresses; 0 is any.
         max_connections: further ones are closed at once.
-        idle_s: a connection without a request for so long is closed.
+        idle_s: time without a request after which a connection is closed.
         look_s: time between two looks at the file.
     """
 
@@ -42,12 +42,11 @@ class EndpointOptions(NamedTuple):
 
 
 class DiscoveryEndpoint:
-    """Answers clients by the list in a file; see `run`.
+    """Answers clients by the list in a file.
 
     Attributes:
         servers: the last list that was in the file, b"" for none yet.
-        listening: set once clients can connect.
-        port: on which they can, then.
+        listening: set once clients can connect, on `port`.
     """
 
     def __init__(self, options: EndpointOptions) -> None:
@@ -88,7 +87,7 @@ class DiscoveryEndpoint:
         """Close the connections on which no request came since then, by the event loop's clock."""
         for each in [*self.connections]:
             if each.last_s < since_s:
-                each.abort()
+                each.transport.abort()
 
 
 class _Connection(asyncio.Protocol):
@@ -98,8 +97,8 @@ class _Connection(asyncio.Protocol):
         last_s: of the last request, by the event loop's clock.
     """
 
-    __slots__ = ("_endpoint", "_received", "_transport", "last_s")
-    _transport: asyncio.Transport
+    __slots__ = ("_endpoint", "_received", "last_s", "transport")
+    transport: asyncio.Transport
 
     def __init__(self, endpoint: DiscoveryEndpoint) -> None:
         self._endpoint = endpoint
@@ -108,7 +107,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self.transport = transport
         if len(self._endpoint.connections) >= self._endpoint.options.max_connections:
             transport.abort()
         else:
@@ -119,27 +118,24 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._received and data.startswith(_BINARY):
-            self._transport.close()  # as memcached's text ports do; such a request has no end that is known here
+            self.transport.close()  # as memcached's text ports do; such a request has no end that is known here
             return
         *requests, self._received = (self._received + data).split(b"\n")
         if len(requests) > _AT_ONCE or len(max(*requests, self._received, b"", key=len)) > MAX_LINE:
-            self._transport.close()
+            self.transport.close()
             return
         for request in requests:
             self.last_s = asyncio.get_running_loop().time()
             if (answered := answer(request.removesuffix(b"\r"), self._endpoint.servers)) is None:
-                self._transport.close()
+                self.transport.close()
                 return
-            self._transport.write(answered)
+            self.transport.write(answered)
 
     def pause_writing(self) -> None:
-        self._transport.pause_reading()
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._transport.resume_reading()
-
-    def abort(self) -> None:
-        self._transport.abort()
+        self.transport.resume_reading()
 
 
 def run(options: EndpointOptions) -> int:

@@ -55,19 +55,20 @@ def run_pod(kubectl: Kubectl, name: str, *command: str) -> None:
 
 def stores(address: str, value: str) -> bool:
     """Whether a memcached keeps a value and gives it back, for an hour."""
-    return _answer(address, f"set e2e 0 3600 {len(value)}\r\n{value}\r\n", 1) == ["STORED"] and has(address, value)
+    stored = answer(address, f"set e2e 0 3600 {len(value)}\r\n{value}\r\n")
+    return stored[:1] == ["STORED"] and has(address, value)
 
 
 def has(address: str, value: str) -> bool:
     """Whether a memcached has the value that `stores` stored."""
-    return _answer(address, "get e2e\r\n", 3) == [f"VALUE e2e 0 {len(value)}", value, "END"]
+    return answer(address, "get e2e\r\n")[:3] == [f"VALUE e2e 0 {len(value)}", value, "END"]
 
 
-def _answer(address: str, sent: str, lines: int) -> list[str]:
-    """So many lines of an answer, less where there are none."""
+def answer(address: str, sent: str) -> list[str]:
+    """The lines that a memcached, or the endpoint of a list, answers."""
     with socket.create_connection((address, MEMCACHED_PORT), _MEMCACHED_TIMEOUT_S) as connection:
         connection.sendall(f"{sent}quit\r\n".encode())
-        return connection.makefile().read().splitlines()[:lines]
+        return connection.makefile().read().splitlines()
 
 
 def pod_address(kubectl: Kubectl, pod: str) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 
 from memcached_operator.core.objects.labels import PEERS_PORT, PORT
 from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
+from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Endpoint, Failure
 
 # The script of the servers has buffers of 16 MiB for values on their way, beyond which what is asked for is a miss.
@@ -22,9 +23,6 @@ _UNDER_WAY_BYTES: Final = 4 << 20
 _ALL_WITHIN_S: Final = 3600.0
 _UNDER_WAY: Final = 500
 _LETTERS: Final = b"cfs"
-# Of a mark, as the script has it: flags and size.
-_MARK_FLAGS: Final = (4076008192, 4076008193, 4076008194)
-_MARK_BYTES: Final = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +110,7 @@ def _cas(line: bytes) -> int:
     if words[0] != b"HD":
         return 0
     found = {word[:1]: int(word[1:]) for word in words[1:] if word[:1] in _LETTERS and word[1:].isdigit()}
-    is_mark = found.get(b"s") == _MARK_BYTES and found.get(b"f") in _MARK_FLAGS
-    return 0 if is_mark else found.get(b"c", 0)
+    return 0 if is_mark(found.get(b"f"), found.get(b"s")) else found.get(b"c", 0)
 
 
 def _under_way(block: Sequence[Item]) -> Iterator[Sequence[Item]]:

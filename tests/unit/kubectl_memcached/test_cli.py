@@ -30,7 +30,7 @@ _HEAVY = ("aiohttp", "asyncio", "msgspec", "orjson", "pydantic", "yaml")
         (["owner", "cache", "key", "--client", "x"], "--client: 'x' is not allowed"),
         (["describe", "../x"], "name: '../x' is not allowed"),
         (["list", "-n", "A/b"], "namespace: 'A/b' is not allowed"),
-        (["list", "-o", "yaml"], "--output: 'yaml' is not allowed, it must be text or json"),
+        (["list", "-o", "yaml"], "--output: 'yaml' is not allowed, it must be one of: text, json"),
     ],
 )
 def test_arguments_that_make_no_sense_are_told(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -79,6 +80,18 @@ async def test_the_largest_items_and_what_each_prefix_takes(servers: RealServers
     assert document["largest"][0]["key"] == "page:large"
     assert document["items"] == 2_003
     assert [(each["prefix"], each["items"]) for each in document["prefixes"]] == [("page:", 2), ("user:", 2_000)]
+
+
+async def test_a_terminal_shows_how_far_long_work_is(
+    servers: RealServers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    await big(servers.cluster, servers.memcached, BIG)
+    await top(servers.cluster, servers.memcached, TOP)
+    _, *shown = capsys.readouterr().err.split("\r\x1b[K")
+    assert shown[0] == "reading cache: 0 items so far; Ctrl-C stops"
+    assert "watching cache: 0 requests so far; Ctrl-C stops" in shown
+    assert shown[-1] == ""
 
 
 async def test_keys_are_hashed_on_request(servers: RealServers) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -92,6 +93,30 @@ async def test_an_endpoint_has_two_restricted_pods_a_service_and_a_budget(endpoi
         "readOnlyRootFilesystem": True,
     }
     assert await endpoint.writes() == []
+
+
+async def test_lines_about_objects_of_an_endpoint_name_them(caplog: pytest.LogCaptureFixture) -> None:
+    world = Endpoint()
+    with caplog.at_level(logging.INFO):
+        world.memcached(size=2, **ON)
+        await world.reconcile_shown()
+        make_server(world, 0, "10.0.0.1")
+        make_server(world, 1, "10.0.0.2")
+        await world.settle()
+        live = deepcopy(world.api.objects["Service", NAMESPACE, ENDPOINT])
+        live["spec"]["ports"][0]["port"] = 1
+        world.api.put(live)
+        await world.writes()
+        world.memcached(size=2, **ON | {"discovery": None})
+        await world.writes()
+    for kind in ("Deployment", "Service", "PodDisruptionBudget"):
+        for done in (f"created {kind} {ENDPOINT} ", f"deleted {kind} {ENDPOINT}: no longer desired"):
+            assert [each.startswith(done) for each in caplog.messages].count(True) == 1, done
+    beginnings = [each.partition(":")[0] for each in caplog.messages]
+    assert f"updated Service {ENDPOINT}" in beginnings
+    assert f"deleted ConfigMap {NAME}-servers" in beginnings
+    # A line begins with the Memcached, which has the same name.
+    assert "created Service (new Memcached)" in caplog.messages
 
 
 async def test_its_list_is_that_of_the_status_and_follows_it_and_the_addresses(endpoint: Endpoint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua
 from memcached_operator.features.network_policy.network_policy import network_policy
+from memcached_operator.servers.marks import MARK_BYTES, MARK_FLAGS
 from memcached_operator.servers.transport import transport_of
 from tests.shells import SHELLS, words_of
 from tests.unit.memcached_operator.live import spec_of
@@ -188,3 +190,10 @@ def test_the_holder_of_a_servers_items_reaches_that_port_and_is_reached_as_the_s
     servers = {"matchLabels": {"app": "memcached"}, "matchExpressions": [by_name]}
     assert made.spec.podSelector == servers
     assert made.spec.ingress == ({"from": [{"podSelector": servers}], "ports": [{"port": 11210, "protocol": "TCP"}]},)
+
+
+def test_marks_are_known_as_the_script_stores_them() -> None:
+    (table,) = re.findall(r"^local MARKS <const> = (.*)$", lua(), re.MULTILINE)
+    assert tuple(map(int, re.findall(r'"(\d+)"', table))) == MARK_FLAGS
+    assert f'SIZE <const> = "handover mark\\r\\n", "{MARK_BYTES}"' in lua()
+    assert len("handover mark") == MARK_BYTES
