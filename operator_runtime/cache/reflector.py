@@ -18,8 +18,7 @@ from operator_runtime.cache.watch_remedies import remedy_for
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import Forbidden, KubeError, NotFound, StreamStalled
-from operator_runtime.client.frames import MAX_PAGE_BYTES
-from operator_runtime.client.lines import LineSplitter
+from operator_runtime.client.frames import MAX_PAGE_BYTES, LineSplitter
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch

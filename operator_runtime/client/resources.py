@@ -11,9 +11,7 @@ class Resource:
 
     Attributes:
         group: API group, "" for the core group.
-        version: API version inside the group.
         plural: name of the collection in a path.
-        kind: name of the kind in a body.
         namespaced: False for cluster-scoped kinds, whose paths ignore a namespace.
     """
 

@@ -1,9 +1,8 @@
 """The rules of list and watch, as a state machine that does no I/O.
 
 A `Watch` returns which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a
-sink with what it means, and returns how long to pause before the next request. Its states, and the rules on what ended
-a request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
-resourceVersions are here. All are tested as tables; moving bytes and time is the reflector's.
+sink with what it means, and returns how long to pause. Its states, and the rules on what ended a request (410, ERROR
+events, silence, backoff), are in `client.watch_ends`; moving bytes and time is the reflector's.
 
 The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
 every object; then *resumed* watches carry that on from the last resourceVersion. The server's answer decides whether
@@ -126,7 +125,6 @@ class _Listing:
     """Manner of requesting a snapshot from this server, by what its answers have shown.
 
     Attributes:
-        page_size: objects in a page.
         whole: this snapshot is requested in one piece where there are no streaming lists.
         streaming: it has streaming lists, as far as is known.
         streaming_failures: of these in a row.
@@ -157,14 +155,11 @@ class Watch(Generic[R]):
         page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """
-        Args:
-            decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
-            sink: receives the snapshot and its changes.
-            label_selector: as in the API's query, "" for all objects.
-            field_selector: likewise.
-            page_size: objects per page where pages are needed.
-            uniform: the source of jitter.
+        """Args:
+        decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
+        label_selector: as in the API's query, "" for all objects; so is `field_selector`.
+        page_size: objects per page where pages are needed.
+        uniform: the source of jitter.
         """
         self._decode = decode
         self._sink = sink
@@ -247,8 +242,7 @@ class Watch(Generic[R]):
         The half is not lost: the resumed watch begins before it.
 
         Raises:
-            ApiError: as `line` does.
-            MalformedAnswer: not even half an event.
+            MalformedAnswer: not even half an event; otherwise as `line`.
         """
         rest = rest.strip()
         if not rest:

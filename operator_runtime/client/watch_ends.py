@@ -77,7 +77,7 @@ class Watching:
 
     Attributes:
         resource_version: the last one that the stream has vouched for.
-        events: how many this request has brought; those of the snapshot, where it began with one.
+        events: how many this request has brought, those of a snapshot that it began with included.
     """
 
     resource_version: str
@@ -144,7 +144,6 @@ def judge(
     Args:
         state: where the watch is; not one of pages, where a request ended by itself: a page came.
         error: what ended the request, None where it ended by itself.
-        lasted_s: seconds since it was sent.
         received_bytes: of the answer's body; 0 from a stream means that it was silent from end to end.
         failures: how many requests in a row have failed, if this one has.
     """
@@ -185,7 +184,7 @@ def judge(
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
-    """Return the recovery from a failure that may be due to the request itself.
+    """Recovery from a failure that may be due to the request itself.
 
     A server whose etcd cannot serve streaming lists answers 500 or nothing; another chokes on a version.
     """

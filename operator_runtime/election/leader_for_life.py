@@ -137,7 +137,7 @@ class LifeElection:
         await self._client.close()
 
     def may_write(self) -> None:
-        """The write fence (`client.write_fence`).
+        """The write fence (`client.connection_pools`).
 
         Raises:
             WriteRefused: this process does not lead yet.

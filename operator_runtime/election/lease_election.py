@@ -153,7 +153,7 @@ class LeaseElection:
         await self._elected.wait()
 
     def may_write(self) -> None:
-        """The write fence (`client.write_fence`).
+        """The write fence (`client.connection_pools`).
 
         Raises:
             WriteRefused: this process does not lead, or not any more.
