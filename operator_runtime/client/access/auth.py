@@ -28,7 +28,7 @@ def load_access(
 
     Args:
         kubeconfig: one path, as `--kubeconfig` gives it; "" counts as None.
-        context: name of a context, None for the current one; "" counts as None.
+        context: None for the current one; "" counts as None.
         service_account_dir: where a pod finds `token`, `ca.crt` and `namespace`.
         environ: the variables of the process; plugins inherit them.
 

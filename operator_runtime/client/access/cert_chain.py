@@ -15,11 +15,10 @@ def no_passphrase() -> bytes:
 
 
 def load_cert_chain(context: ssl.SSLContext, pem: bytes, passphrase: Callable[[], bytes | str] = no_passphrase) -> None:
-    """Have `context` show a certificate that is held in memory, as `ssl.SSLContext.load_cert_chain` does of files.
+    """Have a client's or a server's `context` show a certificate that is held in memory.
 
     Args:
-        context: of a client or of a server.
-        pem: the certificate, the certificates between it and its authority, and its private key, in PEM.
+        pem: the certificate, the certificates between it and its authority, and its private key.
         passphrase: called where the key is encrypted.
 
     Raises:

@@ -113,10 +113,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry(Generic[T]):
-    """A named entry and where it stands: relative paths in it are relative to its file's folder.
-
-    `origin` names it in messages: "user jane in ~/.kube/config".
-    """
+    """A named entry of a file, to whose folder its paths are relative; `origin`: "user jane in ~/.kube/config"."""
 
     value: T
     file: Path

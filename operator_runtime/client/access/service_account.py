@@ -42,8 +42,7 @@ class ServiceAccount:
         """The access of this pod. Call it only when nothing is `missing`.
 
         Raises:
-            NoClusterAccess: the environment names a server or a proxy that cannot be used, or the file `namespace`
-                holds none.
+            NoClusterAccess: the variables name no usable server or proxy, or the file `namespace` holds no name.
         """
         server = self._server()
         fetch = token_file(

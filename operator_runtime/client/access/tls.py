@@ -27,11 +27,7 @@ class Pem:
     path: Path | None = None
 
     def read(self) -> bytes:
-        """The text as it is now.
-
-        Raises:
-            AuthenticationUnavailable: the file cannot be read.
-        """
+        """The text as it is now; AuthenticationUnavailable where the file cannot be read."""
         if self.path is None:
             return self.data or b""
         try:
@@ -71,12 +67,11 @@ class ClientTls:
         key: Pem | None = None,
         insecure: bool = False,
     ) -> None:
-        """
-        Args:
-            clock: monotonic seconds.
-            authority: the only authorities to trust; None means the system's.
-            certificate: client certificate chain, with its `key`; a plugin's certificate goes before it.
-            insecure: check nothing about the server.
+        """Args:
+        clock: monotonic seconds.
+        authority: the only authorities to trust; None means the system's.
+        certificate: client certificate chain, with its `key`; a plugin's certificate goes before it.
+        insecure: check nothing about the server.
         """
         self._clock = clock
         self._authority = authority
