@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 from operator_runtime.cache.reflector import Reflector
-from operator_runtime.cache.selection import Selection
-from operator_runtime.cache.store import Store
+from operator_runtime.cache.store import Selection, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, NotFound
 from operator_runtime.client.watch import Record

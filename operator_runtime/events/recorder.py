@@ -127,12 +127,9 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Args:
-            api: writes the events.
+        """Args:
             reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
             reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
-            field_manager: named by every write.
             flush_s: seconds that what is still queued may take when the recorder is stopped.
             clock: for rates, in seconds; only differences count.
             now_ns: nanoseconds since 1970.
@@ -168,7 +165,6 @@ class EventRecorder:
         """Note an event down. Never waits, never fails.
 
         Args:
-            regarding: the object that it is about.
             type: Warning if someone should act.
             reason: why, in one CamelCase word for machines.
             action: what was done, in one CamelCase word for machines.

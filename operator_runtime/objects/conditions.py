@@ -90,8 +90,6 @@ def set_conditions(
     changed is equal to the former.
 
     Args:
-        live: the conditions as they are, None where there are none.
-        desired: those to set.
         generation: of the specification for which they were observed.
         now: the time of a transition, from `rfc3339`; None for the present one.
     """

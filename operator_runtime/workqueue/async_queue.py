@@ -1,7 +1,4 @@
-"""Waiting for the work queue: futures and one timer around a `WorkQueue`, which has all the rules.
-
-Apart from `queue`, so that the rules need no event loop and what needs one can be read at a glance.
-"""
+"""Waiting for the work queue: futures and one timer around a `WorkQueue`, which has all the rules."""
 
 from __future__ import annotations
 
