@@ -43,7 +43,6 @@ class ElectionConfig:
         namespace: of either; None for this pod's own.
         timing: the lengths of an election by a Lease.
         user_agent: names us to the API server.
-        field_manager: named by every write.
     """
 
     mode: Literal["lease", "life"]
@@ -55,11 +54,7 @@ class ElectionConfig:
 
 
 def election_of(config: ElectionConfig | None, access: ClusterAccess, environ: Mapping[str, str]) -> Election | None:
-    """The election to stand for; None where this process leads without one.
-
-    Raises:
-        ElectionError: an election was requested that cannot be held here.
-    """
+    """The election to stand for; None where this process leads without one. Raises as `lock_of`."""
     if config is None:
         return None
     lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)

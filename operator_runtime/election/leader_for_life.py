@@ -1,9 +1,9 @@
 """Leader for life: the replica that creates the ConfigMap leads until its Pod is gone.
 
-The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
-and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so
-does one that was evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
+The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. Nothing is renewed:
+two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes the ConfigMap. A pod
+whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so does one that was
+evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
 """
 
 from __future__ import annotations
@@ -86,12 +86,8 @@ class LeaderVerdict(StrEnum):
 
 
 def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> LeaderVerdict:
-    """Decide about the leader's pod, given its node.
-
-    Args:
-        pod: the leader's.
-        node: the pod's, None where there is none of that name.
-        node_known: False where the node could not be read.
+    """Decide about the leader's pod, given its node: None where there is none of that name, or it is not
+    `node_known`.
     """
     if pod.status.phase in ENDED:
         return LeaderVerdict.DELETE
@@ -137,11 +133,7 @@ class LifeElection:
         await self._client.close()
 
     def may_write(self) -> None:
-        """The write fence (`client.connection_pools`).
-
-        Raises:
-            WriteRefused: this process does not lead yet.
-        """
+        """Raise WriteRefused while this process does not lead: the write fence (`client.connection_pools`)."""
         if not self.leading:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 

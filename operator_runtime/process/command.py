@@ -48,7 +48,6 @@ def run(
     Args:
         name: what a shell calls the program: my-own-shell. Its variables begin with MY_OWN_SHELL_.
         set_up: adds controllers and whatever else to an operator that does not run yet.
-        version: of the program.
         description: a sentence for its help.
         leader_election_id: the default name of the lock of its leader; None for the operator's name and `-lock`.
         settings: a subclass of RuntimeSettings; None where the operator has no settings of its own.

@@ -92,11 +92,7 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> Flags:
-    """The flags that were given.
-
-    Raises:
-        UsageError: one is unknown, lacks its value or contradicts another.
-    """
+    """The flags that were given; UsageError where one is unknown, lacks its value or contradicts another."""
     given, unknown = parser.parse_known_args(arguments)
     if unknown:
         # The value of an unknown flag is left over too; the flag is what to speak of.

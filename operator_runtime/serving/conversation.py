@@ -35,17 +35,11 @@ class Conversation(asyncio.Protocol):
     """Hands aiohttp one head, and ends when that is answered.
 
     So that the head is bounded as a whole and in time, and nothing that follows it is read. Probes come on a connection
-    of their own anyway, and a scrape each 15 s has the time for one.
+    of their own anyway, and a scrape each 15 s has the time for one. `task` is the connection's: it is cancelled when
+    the peer is too slow.
     """
 
     def __init__(self, name: str, handler: Handler, connections: Connections, task: ConnectionTask) -> None:
-        """
-        Args:
-            name: what is served.
-            handler: answers requests without a body.
-            connections: told whose turn it is.
-            task: of the connection. Cancelled when the peer is too slow.
-        """
         self._lost = asyncio.Event()
         self._name = name
         self._handler = handler
@@ -68,7 +62,7 @@ class Conversation(asyncio.Protocol):
     async def ended(self) -> None:
         """Wait for the end of the connection, and of the answer to a peer that has gone meanwhile.
 
-        Work that has begun cannot all be stopped. So it counts among the connections until it is done.
+        Work that has begun cannot all be stopped, so it counts among the connections until it is done.
         """
         await self._lost.wait()
         if self._work is not None:

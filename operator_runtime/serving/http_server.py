@@ -55,8 +55,7 @@ class HttpServer:
     async def open(self) -> None:
         """Listen. Requests are answered from now on, at `url`.
 
-        Raises:
-            ServingError: the address is taken, not this machine's, or not this process's to bind.
+        Raises ServingError where the address is taken, not this machine's, or not this process's to bind.
         """
         try:
             listening = await sockets(self._address)

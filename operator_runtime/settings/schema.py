@@ -35,8 +35,7 @@ class Schema(Generic[S]):
     """
 
     def __init__(self, model: type[S], program: Program) -> None:
-        """
-        Args:
+        """Args:
             model: each of its fields is declared by `setting`.
             program: gives the prefix, and the defaults of the operator's name and of its lock's.
 
@@ -57,7 +56,6 @@ class Schema(Generic[S]):
 
         Args:
             given: texts, or lists of them, as flags have them, or values.
-            environ: the variables.
 
         Raises:
             SettingsError: naming each flag or variable that holds a wrong value, and each name that is no setting's.
@@ -86,8 +84,8 @@ class Schema(Generic[S]):
     def unknown_variables(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """A sentence for each variable that has the prefix and sets nothing, with the nearest one that does.
 
-        To be warned of rather than refused: a pod must still start when its image is rolled back to a release that
-        does not know a newer variable.
+        A warning, no error: a pod must still start when its image is rolled back to a release that does not know a
+        variable.
         """
         known = {option.variable for option in self.options}
         unknown = [name for name in sorted(environ) if name.startswith(self.prefix) and name not in known]

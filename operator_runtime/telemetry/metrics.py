@@ -57,11 +57,7 @@ class Metrics(CollectorRegistry):
         self._callback_errors = CallbackErrors()
 
     def add(self, source: Source) -> None:
-        """Show these families, too.
-
-        Raises:
-            TypeError: `source` is a coroutine function.
-        """
+        """Show these families, too; TypeError where `source` is a coroutine function."""
         check_plain(source, "the source of metrics")
         self.register(Given(source))
 
@@ -237,10 +233,8 @@ class ControllerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ControllerObserver:
-    """Counts what one controller and its queue do: hand it to both as their observer.
-
-    Attributes:
-        counters: those that each outcome counts in.
+    """Counts what one controller and its queue do, each outcome in its `counters`: hand it to both as their
+    observer.
     """
 
     counters: Mapping[ReconcileOutcome, Sequence[Counter]]

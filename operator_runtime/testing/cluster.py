@@ -56,15 +56,12 @@ UNDER_TEST: Final = Program("operator-under-test", "0.0.0")
 class SimulatedCluster:
     """One simulator, from the beginning to the end of a `with` block. Its methods are for one thread at a time.
 
-    Methods that are no coroutines block until the simulator's thread has done the work, which is well below a
-    millisecond unless documented.
+    `options` is how the simulator differs from others: `pods_ready_after_s`, `streaming_lists`, ... Methods that are no
+    coroutines block until the simulator's thread has done the work, which is well below a millisecond unless
+    documented.
     """
 
     def __init__(self, options: Options = OPTIONS) -> None:
-        """
-        Args:
-            options: how the simulator differs from others: `pods_ready_after_s`, `streaming_lists`, ...
-        """
         self._options = options
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="simulator", daemon=True)
@@ -159,11 +156,9 @@ class SimulatedCluster:
 
     @asynccontextmanager
     async def client(self, *, kubeconfig: Path | None = None, name: str = AGENT) -> AsyncIterator[Client]:
-        """A client on the test's event loop.
+        """A client on the test's event loop; `name` is its field manager and its User-Agent.
 
-        Args:
-            kubeconfig: as whom, such as `user_kubeconfig(...)`; None for the administrator.
-            name: its field manager and its User-Agent.
+        `kubeconfig`: as whom, such as `user_kubeconfig(...)`; None for the administrator.
         """
         async with _connection(kubeconfig or self.kubeconfig_path, name) as api:
             yield Client(api, field_manager=name)
@@ -200,9 +195,8 @@ class SimulatedCluster:
         One that ends before the block does cancels the block, and why it ended is raised. Its log is pytest's `caplog`.
 
         Args:
-            set_up: adds its controllers and whatever else, as `program.command.run` takes it.
+            set_up: adds its controllers and whatever else, as `process.command.run` takes it.
             settings: a subclass of RuntimeSettings; None where it has no settings of its own.
-            program: its name and version.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
                 election, neither probes nor metrics, and else the defaults. Environment variables do not count.
@@ -278,9 +272,8 @@ class SimulatedCluster:
 
     @contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
-        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process.
-
-        Nothing else of this class can be called meanwhile.
+        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process; call nothing of this
+        meanwhile.
         """
         stopped, resume = threading.Event(), threading.Event()
 
