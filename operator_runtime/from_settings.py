@@ -32,7 +32,6 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
 
 
 def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
-    """The election of the settings, None where they have none."""
     if not settings.leader_elect:
         return None
     return ElectionConfig(
@@ -46,12 +45,10 @@ def election_config(settings: RuntimeSettings, program: Program) -> ElectionConf
 
 
 def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
-    """Return the name by which the API server sees us."""
     return f"{settings.operator_name}/{program.version}"
 
 
 def monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
-    """Configure where probes and metrics are served, and to whom."""
     return MonitoringConfig(
         probes=settings.health_probe_bind_address,
         metrics=settings.metrics_bind_address,

@@ -123,7 +123,6 @@ class OwnWrites:
             self._await(key, kind, at, held.uid, lambda record: record.resource_version != version)
 
     def pending(self, key: ObjectKey) -> bool:
-        """Report whether something is still awaited for `key`."""
         return key in self._pending
 
     def wakes(self, key: ObjectKey) -> bool:

@@ -274,13 +274,11 @@ class Reflector(Generic[R]):
     # The sink of the watch.
 
     def begin(self) -> None:
-        """Begin a new snapshot, which is requested."""
         self.store.begin(self.namespace)
         self._snapshot = {}
         self._kept = set()
 
     def put(self, record: R) -> None:
-        """Put an object as it is now."""
         if self._unreadable:
             self._unreadable.discard(key_of(record))
         if self._snapshot is None:
@@ -297,7 +295,6 @@ class Reflector(Generic[R]):
             self._kept.discard(key_of(record))
 
     def complete(self, resource_version: str) -> None:
-        """Swap in the snapshot, which is whole."""
         snapshot, self._snapshot = self._snapshot or {}, None
         self.store.replace(snapshot.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept

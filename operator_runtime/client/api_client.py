@@ -216,7 +216,6 @@ class ApiClient:
             answer.abort()
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
-        """One object, live from the server."""
         expected = ExpectedObject(resource, namespace or "", name)
         return await self.request("GET", resource.path(namespace, name), expected=expected)
 

@@ -103,7 +103,6 @@ class Stream:
         return chunk
 
     def close(self) -> None:
-        """Close the connection, at once."""
         self._timer.cancel()
         self._answer.abort()
 

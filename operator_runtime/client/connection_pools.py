@@ -112,7 +112,6 @@ class Pools:
         self.tls_generation = tls_generation
 
     async def close(self) -> None:
-        """Close all of them; running watches fail."""
         for answer in tuple(self.watching):
             answer.abort()
         await self.calls.connector.close()
@@ -143,7 +142,6 @@ class ConnectionPools:
         return current
 
     async def close(self) -> None:
-        """Close all connections; running watches fail."""
         pools, self._pools, self._retired = (self._pools, self._retired), None, None
         for each in pools:
             if each is not None:

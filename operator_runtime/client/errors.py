@@ -18,8 +18,6 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class StatusCause(msgspec.Struct, frozen=True):
-    """One entry of `Status.details.causes`."""
-
     reason: str = ""
     message: str = ""
     field: str = ""

@@ -55,7 +55,6 @@ class Origin:
         self.host = header_lines(lines)
 
     def template(self) -> aiohttp.ClientRequest:
-        """Return the request that shows a connector where to connect to."""
         return request_template(self.url, self.proxy, self.tls_server_name)
 
 

@@ -45,8 +45,6 @@ class Frame(msgspec.Struct):
 
 
 class FrameMetadata(msgspec.Struct):
-    """Metadata that any object has."""
-
     namespace: str = ""
     name: str = ""
     resourceVersion: str = ""
@@ -59,8 +57,6 @@ class FrameMetadata(msgspec.Struct):
 
 
 class ListMetadata(msgspec.Struct):
-    """Metadata that a page has of its list."""
-
     resourceVersion: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 

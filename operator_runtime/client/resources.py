@@ -23,7 +23,6 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """Value of `apiVersion` in a body."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

@@ -178,7 +178,6 @@ class Watch(Generic[R]):
         return state.resource_version if isinstance(state, Watching | Listed) else ""
 
     def next_request(self) -> Request:
-        """The GET to send now."""
         match self._state:
             case Watching(version) | Listed(version):
                 self._state = Watching(version)
@@ -276,7 +275,6 @@ class Watch(Generic[R]):
         return Pause(self._patience.pause_s(cause, error), cause, self.failures)
 
     def _recover(self, recovery: Recovery) -> None:
-        """Let what follows from an end be so."""
         listing = self._listing
         match recovery:
             case Recovery.NONE:

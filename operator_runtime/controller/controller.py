@@ -90,8 +90,6 @@ _PROCESS_ID = secrets.token_hex(3)
 
 
 class ReconcileContext(NamedTuple):
-    """Reconcile that the current task works for."""
-
     controller: str
     key: object
     sequence: int

@@ -63,7 +63,6 @@ class Informers:
         return cast("Store[R]", informer.store)
 
     def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:
-        """Return all caches of a kind."""
         return (each.store for each in self._stores.values() if each.kind is kind)
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:

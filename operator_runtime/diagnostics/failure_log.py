@@ -88,7 +88,6 @@ class FailureLog(Generic[K]):
         )
 
     def worked(self, key: K) -> None:
-        """An attempt went well."""
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)

@@ -50,7 +50,6 @@ class Places(NamedTuple):
 
     @classmethod
     def here(cls) -> Places:
-        """Return the folders of this process."""
         import sysconfig  # seldom needed
 
         paths, runtime = sysconfig.get_paths(), Path(__file__).parents[1]
@@ -157,7 +156,6 @@ class EventLoopWatchdog:
             self._ended.set()
 
     def stop(self) -> None:
-        """Make `run` return."""
         self._stopping.set()
 
     def _arm(self) -> None:
@@ -173,7 +171,6 @@ class EventLoopWatchdog:
         self._arm()
 
     def _watch(self, thread_id: int) -> None:
-        """Watch the loop, on a thread of its own."""
         detector = StallDetector(self._after_s, self._clock())
         while not self._ended.wait(max(0.0, detector.check_at - self._clock())):
             due_at = self._due_at

@@ -78,8 +78,6 @@ _decode = msgspec.json.Decoder(Observed).decode
 
 
 class LeaderVerdict(StrEnum):
-    """Verdict on a leader."""
-
     WAIT = "wait"
     DELETE = "delete"
     DELETE_AT_ONCE = "delete without waiting for its node"
@@ -138,7 +136,6 @@ class LifeElection:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 
     async def elected(self) -> None:
-        """Wait until this process leads."""
         waits = 0
         own: Observed | None = None
         while True:

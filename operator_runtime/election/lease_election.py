@@ -151,7 +151,6 @@ class LeaseElection:
 
     @property
     def leading(self) -> bool:
-        """Report whether writes may go out now."""
         return self._state.may_write(self._clock())
 
     async def _work(self) -> None:
@@ -257,7 +256,6 @@ class LeaseElection:
         return lease_of(raw, self.timing.lease_s)
 
     def _report(self, event: Event) -> None:
-        """Log who leads when that changes, and what keeps the Lease from being renewed or taken."""
         state = self._state
         if isinstance(event, Failed):
             if state.phase is Phase.LEADING:

@@ -134,8 +134,6 @@ Action = Fetch | WriteLease | Lead | Lost | ElectionEnd
 
 
 class Phase(StrEnum):
-    """Phase of a candidate."""
-
     STANDBY = "standby"
     LEADING = "leading"
     RELEASING = "releasing"
@@ -182,5 +180,4 @@ class State:
         return -inf if self.disputed else self.write_until
 
     def may_write(self, now: float) -> bool:
-        """Report whether a write may go out at this moment."""
         return now < self.right_ends_at

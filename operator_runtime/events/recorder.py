@@ -197,7 +197,6 @@ class EventRecorder:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Write what is queued, until `stop`."""
         async with asyncio.TaskGroup() as group:
             delivery = group.create_task(self._deliver(), name="events")
             await self._stopping.wait()

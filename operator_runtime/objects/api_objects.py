@@ -84,7 +84,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of the object."""
         return self.metadata.name
 
     @property
@@ -94,7 +93,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def resource_version(self) -> str:
-        """Version of the object."""
         return self.metadata.resource_version
 
     @property
@@ -104,12 +102,10 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels of the object."""
         return self.metadata.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Annotations of the object."""
         return self.metadata.annotations
 
     @property
@@ -119,7 +115,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:
-        """ownerReferences of the object."""
         return self.metadata.owners
 
     @property

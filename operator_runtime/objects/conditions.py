@@ -113,6 +113,5 @@ def rfc3339(moment: datetime | None = None) -> str:
 
 
 def _is_as_desired(live: Condition, desired: Condition, generation: int) -> bool:
-    """Report whether a live condition already has the desired content."""
     content = live.status, live.reason, live.message, live.observedGeneration
     return content == (desired.status, desired.reason, desired.message, generation)

@@ -100,7 +100,6 @@ class Difference(NamedTuple):
         return path
 
     def is_in(self, path: str) -> bool:
-        """Report whether it is that field, or one in it."""
         return self.path == path or self.path.startswith((f"{path}.", f"{path}["))
 
     def __str__(self) -> str:

@@ -43,7 +43,6 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """Return the note of the event where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s. Repairs are now limited to one per second. Stop that client."
         match self.verb:
             case "changed":
@@ -75,7 +74,6 @@ class _Repairs:
         return desired is None or self.digest == desired
 
     def within(self, now: float) -> int:
-        """Count the repairs within the window that ends now."""
         return sum(now < each + WINDOW_S for each in self.drift_s)
 
     @property

@@ -152,7 +152,6 @@ class Decider(Generic[W, P]):
 
     @property
     def going(self) -> str:
-        """Message while a deleted object is still there."""
         return f"The {self.resource.kind} is being deleted."
 
     def claim(self, owner: Owner, live: P) -> EnsureWait | Foreign | None:

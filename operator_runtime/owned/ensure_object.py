@@ -175,7 +175,6 @@ class Keeper(Generic[O, W, P]):
                 return EnsureResult(None, self._decider.going)
 
     async def _make(self, owner: O, desired: W, key: ObjectKey, *, seen: bool) -> P | None:
-        """Create the object; None when one of that name exists."""
         last = self._last(owner, key)
         decided = decide_creation(last, seen=seen)
         try:
@@ -243,7 +242,6 @@ class Keeper(Generic[O, W, P]):
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:
-        """Put right what was found in that very object, by one patch."""
         resource = self._kind.resource
         body = None
         if needs_live(found, resource):

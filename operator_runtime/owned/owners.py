@@ -32,8 +32,6 @@ _ANOTHER = "Another client"
 
 
 class Owner(Record, Protocol):
-    """Fields that are read of an owner."""
-
     @property
     def generation(self) -> int: ...
     @property
@@ -79,7 +77,6 @@ class Refusals:
             raise
 
     def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
-        """Record that this write was refused with that error."""
         refusal = _Refusal(what, error, self._clock() + REFUSED_S)
         self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal
 

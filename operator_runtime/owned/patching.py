@@ -155,7 +155,6 @@ def _put_companions(patch: Json, each: Difference, desired: Mapping[str, Any]) -
 
 
 def _sent(each: Difference, resource: Resource) -> Any:
-    """Return the value at the end of the path in a patch."""
     desired = msgspec.to_builtins(each.desired)
     match desired, each.live:
         case dict(), Mapping() if (resource.group, each.steps) != REPLACED:
@@ -211,7 +210,6 @@ def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
 
 
 def _change(body: Any, steps: Steps, value: Any) -> None:
-    """Change a body in place."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
         if rest:

@@ -59,7 +59,6 @@ class Connections:
             self._drop()
 
     async def end_all(self) -> None:
-        """End all of them."""
         # A task that is cancelled before it began would not close its connection.
         await asyncio.sleep(0)
         tasks = [*self._open, *self._ending]

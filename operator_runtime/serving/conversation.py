@@ -69,29 +69,24 @@ class Conversation(asyncio.Protocol):
             await asyncio.wait([self._work])
 
     def give_up(self) -> None:
-        """Stop work on an answer."""
         if self._work is not None:
             self._work.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not registered as one
         self._http.connection_made(transport)
         self._within(HEAD_TIMEOUT_S)
         self._connections.sends(self._task, b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; see `ended`."""
         self._within(None)
         self._http.connection_lost(exc)
         self._lost.set()
 
     def pause_writing(self) -> None:
-        """Have the answer wait for its peer."""
         self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        """Go on with the answer."""
         self._http.resume_writing()
 
     def data_received(self, data: bytes) -> None:

@@ -71,14 +71,12 @@ class HttpServer:
         self.url = url_of(self._address, listening, secure=self._context is not None)
 
     async def run(self) -> None:
-        """Serve until `stop`."""
         try:
             await self._stopping.wait()
         finally:
             await self.close()
 
     def stop(self) -> None:
-        """Make `run` return."""
         self._stopping.set()
 
     async def close(self) -> None:

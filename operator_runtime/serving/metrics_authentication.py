@@ -56,8 +56,6 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Status(msgspec.Struct, frozen=True):
-    """Result of either review."""
-
     authenticated: bool = False
     user: Account = Account()
     allowed: bool = False
@@ -86,7 +84,6 @@ class RememberedAnswers(Generic[V]):
         return key in self._answers
 
     def forget(self, key: bytes) -> None:
-        """Forget an answer, as if there had never been one."""
         self._answers.pop(key, None)
 
     def put(self, key: bytes, answer: V, seconds: float) -> V:
@@ -155,7 +152,6 @@ class MetricsAuthentication:
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
-        """Return the account of a token; None for an invalid one."""
         # Tokens are secrets: they are not kept.
         key = hashlib.sha256(token.encode()).digest()
         if (known := self._accounts.get(key)) is not None:

@@ -167,8 +167,6 @@ class HealthProbe:
 
 
 class Probes:
-    """Answers the requests of a probe server."""
-
     def __init__(self, *probes: HealthProbe) -> None:
         self._probes = {each.name: each for each in probes}
 

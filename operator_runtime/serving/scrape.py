@@ -109,6 +109,5 @@ class Scrapes:
 
 
 def content_type(accept: str) -> str:
-    """The format that a scraper is answered in."""
     accepted = {each.partition(";")[0].strip() for each in accept.split(",")}
     return OPENMETRICS if _OPENMETRICS in accepted else CONTENT_TYPE_PLAIN_0_0_4

@@ -53,7 +53,6 @@ def self_signed(names: Sequence[str], now: datetime.datetime) -> bytes:
 
 
 def main(names: Sequence[str]) -> int:
-    """Print them; the exit code."""
     try:
         pem = self_signed(names, datetime.datetime.now(datetime.UTC))
     except ImportError:

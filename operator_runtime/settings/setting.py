@@ -150,7 +150,6 @@ def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) ->
 
 
 def default_in_words(default: object) -> str:
-    """A default as it is shown."""
     if isinstance(default, bool):
         return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default)

@@ -48,12 +48,10 @@ class FakeClock:
 
     @property
     def now(self) -> float:
-        """Time of the clock, as calling it gives it."""
         return self._now
 
     @property
     def sleeping(self) -> int:
-        """Number of sleepers at present."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def advance(self, seconds: float) -> None:

@@ -266,7 +266,6 @@ class SimulatedCluster:
         self.run(self.simulator.start_apiserver())
 
     def restart_apiserver(self) -> None:
-        """Kill it, and start it again."""
         self.kill_apiserver()
         self.start_apiserver()
 
@@ -293,7 +292,6 @@ class SimulatedCluster:
         self.run(self.simulator.stop_controller_manager())
 
     def start_controller_manager(self) -> None:
-        """Start the controllers again."""
         self.run(self.simulator.start_controller_manager())
 
     # For what has no method here.

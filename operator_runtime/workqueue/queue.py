@@ -212,12 +212,10 @@ class WorkQueue(Generic[K]):
 
     @property
     def stopped(self) -> bool:
-        """Report whether `stop` was called."""
         return self._stopped
 
     @property
     def processing(self) -> int:
-        """Keys that are being worked on."""
         return len(self._processing)
 
     def next_deadline(self) -> float | None:

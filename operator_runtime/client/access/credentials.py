@@ -149,7 +149,6 @@ class CachedIdentity:
         return self._usable()
 
     async def renew(self, failed_since: float) -> bool:
-        """See `Credentials.refresh`."""
         if self._fetched_at <= failed_since or not self._is_fresh():
             update = self._updating()
             if update is not None:

@@ -206,7 +206,6 @@ class _Output:
         self._loop.add_reader(descriptor, self.take)
 
     def take(self) -> None:
-        """Read all that is there."""
         while not self.full.done():
             try:
                 chunk = os.read(self._descriptor, 1 << 16)
