@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prometheus_client import Metric
 
-from operator_runtime.client.access.cert_chain import load_cert_chain, no_passphrase
+from operator_runtime.client.access.tls import load_cert_chain, no_passphrase
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.telemetry.metrics import counter, gauge
 

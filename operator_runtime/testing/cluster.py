@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import orjson
 import uvloop
+import yaml
 
 from kube_simulator.faults import Fault, Rule
 from kube_simulator.simulator import Options, Simulator
@@ -33,14 +34,18 @@ from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.client import Client
+from operator_runtime.crd.crd_generation import CustomResource, custom_resource_definition
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
-from operator_runtime.testing.manifests import Json, Manifest, bodies
 from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import DEADLINE_S, async_eventually
 
 T = TypeVar("T")
+
+Json = dict[str, Any]
+Manifest = Mapping[str, object] | str | Path | CustomResource
+"""One object as a dict; YAML of one or many, as text or as a file; a kind, of which its CRD is made."""
 
 # Far above what anything here takes.
 _CALL_DEADLINE_S = 60.0
@@ -322,3 +327,46 @@ def _decoded(answer: bytes) -> Json:
 def _is_established(crd: Json) -> bool:
     conditions = crd.get("status", {}).get("conditions", ())
     return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+
+
+def bodies(manifests: Iterable[Manifest]) -> Iterator[Json]:
+    """The objects in the order in which they stand.
+
+    Raises:
+        ValueError: something is no object of Kubernetes: apiVersion, kind or metadata.name are missing.
+        OSError: there is no such file.
+    """
+    for manifest in manifests:
+        for number, document in enumerate(_documents(manifest), 1):
+            origin = f"{manifest}" if isinstance(manifest, Path) else "a manifest"
+            yield _checked(document, f"{origin}, document {number}")
+
+
+def _documents(manifest: Manifest) -> Iterable[object]:
+    match manifest:
+        case CustomResource():
+            return [custom_resource_definition(manifest)]
+        case Path():
+            return _parsed(manifest.read_text())
+        case str():
+            return _parsed(manifest)
+        case _:
+            return [manifest]
+
+
+def _parsed(text: str) -> Iterable[object]:
+    # Files of many documents end or begin with `---`.
+    return [each for each in yaml.safe_load_all(text) if each is not None]
+
+
+def _checked(document: object, origin: str) -> Json:
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{origin}: an object of Kubernetes is a mapping, and this is {document!r}")
+    body = dict(document)
+    missing = [name for name in ("apiVersion", "kind") if not (isinstance(body.get(name), str) and body[name])]
+    if missing:
+        raise ValueError(f"{origin}: it has no {' and no '.join(missing)}")
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+        raise ValueError(f"{origin}: the {body['kind']} has no metadata.name")
+    return body

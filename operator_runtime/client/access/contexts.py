@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from operator_runtime.client.access.addresses import is_host, server_url
+from operator_runtime.client.access.addresses import check_proxy, environment_proxy, is_host, server_url
 from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
@@ -34,7 +34,6 @@ from operator_runtime.client.access.kubeconfig import (
     User,
     printable,
 )
-from operator_runtime.client.access.proxy import check_proxy, environment_proxy
 from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
