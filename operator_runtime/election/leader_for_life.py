@@ -50,7 +50,7 @@ def verdict(pod: PlainObject, node: PlainObject | None, *, node_known: bool = Tr
     if _status(pod).get("phase") in ENDED:
         return LeaderVerdict.DELETE
     conditions = () if node is None else _status(node).get("conditions", ())
-    ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
+    ready = any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions)
     # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
     if pod.deleting and _node_name(pod) and node_known and not ready:
         return LeaderVerdict.DELETE_AT_ONCE
@@ -172,7 +172,8 @@ class LifeElection:
         if judged is LeaderVerdict.WAIT:
             return
         options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
-        why = f"it has ended for good ({_status(pod).get('reason') or _status(pod)['phase']})"
+        status = _status(pod)
+        why = f"it has ended for good ({status.get('reason') or status.get('phase')})"
         if judged is LeaderVerdict.DELETE_AT_ONCE:
             options["gracePeriodSeconds"] = 0
             why = f"its node {_node_name(pod)} is lost"
