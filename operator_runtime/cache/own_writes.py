@@ -24,12 +24,10 @@ PATIENCE_S = 5.0
 
 
 class _Expectation(NamedTuple):
-    """Change that a cache has yet to show.
+    """Change that a cache has yet to show, of the object at `place` (its kind and key), as a record shows to
+    `shown_by`.
 
-    Attributes:
-        place: kind and key of the object, under which an event finds it.
-        shown_by: whether a record of the object shows it.
-        version: that our write was answered with, "" of what another client did, or what ends an object.
+    `version`: that our write was answered with, "" of what another client did, or what ends an object.
     """
 
     place: tuple[str, ObjectKey]

@@ -95,8 +95,6 @@ class Reflector(Generic[R]):
         number: which watch of this kind and scope it is; from the second on, its names show it.
         remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
         silence_limit_s: a stream without a byte for so long is dead.
-        clock: monotonic seconds.
-        uniform: the source of jitter.
         """
         self.resource = resource
         self.namespace = namespace

@@ -60,11 +60,8 @@ def _is_number(version: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selection of the objects that a cache can hold, by the scope and the label selector of its watches.
-
-    Attributes:
-        namespaces: those that are watched; () for all, and for cluster-scoped kinds.
-        labels: as in the API's query.
+    """Selection of the objects that a cache can hold, by the label selector and the scope of its watches (() for
+    all).
     """
 
     namespaces: tuple[str, ...] = ()

@@ -34,9 +34,8 @@ def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool
 def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:
     """Explain why a kind was not found although its group and version are served; `answer` is the body at their path.
 
-    Returns:
-        A sentence, and whether the kind is there under another name or scope, so that nothing is to be installed.
-        An empty sentence where the answer does not show it.
+    A sentence, "" where the answer does not show it, and whether the kind is there under another name or scope, so that
+    nothing is to be installed.
     """
     try:
         served = msgspec.json.decode(answer, type=_ResourceList).resources or []

@@ -59,13 +59,10 @@ class Origin:
 
 
 class Answer:
-    """The head of an answer, and its body as it comes.
+    """The head of an answer, and its body (`content`) as it comes.
 
+    The body ends with TimeoutError when the time of the whole exchange is over.
     Invariant: its holder either reads it to its end and calls `release`, or calls `abort`.
-
-    Attributes:
-        headers: their names in any case.
-        content: the body, which ends with TimeoutError when the time of the whole exchange is over.
     """
 
     __slots__ = ("_connection", "_deadline", "_late", "content", "headers", "status")
@@ -158,22 +155,14 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def target_of(path: str, query: Mapping[str, str] | None) -> str:
-    """Path and query as a request names them.
-
-    Raises:
-        ValueError: the path cannot stand in a request.
-    """
+    """Path and query as a request names them; ValueError where the path cannot stand in a request."""
     if not path.isascii() or not path.isprintable() or " " in path:
         raise ValueError(f"{path!r} is no path of a URL")
     return f"{path}?{_encoded(tuple(query.items()))}" if query else path
 
 
 def header_lines(headers: Mapping[str, Any]) -> bytes:
-    """Headers as they stand in a request.
-
-    Raises:
-        ValueError: one holds the end of a line, and would begin another one. Its value is not shown.
-    """
+    """Headers as they stand in a request; ValueError, without the value, where one would begin another line."""
     for name, value in headers.items():
         if not _BREAKS.isdisjoint(name + value):
             raise ValueError(f"the header {name!r} holds more than one line")

@@ -80,10 +80,8 @@ _decode_page = msgspec.json.Decoder(Page).decode
 
 
 def frame_of(line: bytes) -> Frame:
-    """Read one line of a stream.
-
-    Raises:
-        MalformedAnswer: not a watch event; `refusal_of` returns what else may be wrong with it.
+    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has what else may be
+    wrong.
     """
     try:
         return decode_nested(_decode_frame, line)
@@ -121,8 +119,7 @@ def page_of(body: bytes) -> Page:
 def bookmark_of(raw: msgspec.Raw) -> FrameMetadata:
     """Return the metadata of a bookmark, its only true part. A built-in kind's comes with a whole object of nulls.
 
-    Raises:
-        MalformedAnswer: no metadata, or no resourceVersion in it.
+    Raises MalformedAnswer where there is no metadata, or no resourceVersion in it.
     """
     try:
         metadata = _decode_bare(raw).metadata

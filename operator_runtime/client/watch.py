@@ -124,10 +124,8 @@ class Request:
 class _Listing:
     """Manner of requesting a snapshot from this server, by what its answers have shown.
 
-    Attributes:
-        whole: this snapshot is requested in one piece where there are no streaming lists.
-        streaming: it has streaming lists, as far as is known.
-        streaming_failures: of these in a row.
+    `whole`: this snapshot is requested in one piece where there are no streaming lists, which the server has as far as
+    is known where `streaming`; `streaming_failures` counts these in a row.
     """
 
     page_size: int
@@ -139,10 +137,8 @@ class _Listing:
 class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
-    Invariant: each line changes the state in place, so that none is made for it.
-
-    Attributes:
-        failures: ended requests since the watch last worked: since a snapshot was complete, or a line was good.
+    Each line changes the state in place, so that none is made for it. `failures` counts the requests that ended since
+    the watch last worked: since a snapshot was complete, or a line was good.
     """
 
     def __init__(
@@ -155,11 +151,8 @@ class Watch(Generic[R]):
         page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """Args:
-        decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
-        label_selector: as in the API's query, "" for all objects; so is `field_selector`.
-        page_size: objects per page where pages are needed.
-        uniform: the source of jitter.
+        """`decode` raises msgspec.DecodeError where it cannot read an object's JSON; selectors are as in the API's
+        query.
         """
         self._decode = decode
         self._sink = sink

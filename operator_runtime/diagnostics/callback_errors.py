@@ -34,12 +34,7 @@ class CallbackErrors:
         self._reminders: dict[tuple[str, str], ReportPace] = {}
 
     def report(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
-        """A function failed.
-
-        Args:
-            about: what it was called with, in words: `ConfigMap shop/a`.
-            instead: what is done now, to follow a colon.
-        """
+        """A function failed for `about` (`ConfigMap shop/a`); `instead`, to follow a colon, is what is done now."""
         name, what = described(function), f"{type(error).__name__}: {error}"
         identity = name, _DIGITS.sub("#", what)
         new = identity not in self._reminders

@@ -37,12 +37,7 @@ def stack_of(thread_id: int | None) -> traceback.StackSummary:
 
 
 class Places(NamedTuple):
-    """Folders whose files are never blamed, each with all below it.
-
-    Attributes:
-        installed: where packages are installed, an author's own maybe among them.
-        standard: Python's standard library, which may hold `installed`.
-    """
+    """Folders whose files are never blamed; Python's standard library may hold the folders of installed packages."""
 
     runtime: Path
     installed: tuple[Path, ...]
@@ -132,7 +127,6 @@ class EventLoopWatchdog:
         observe_lag: called at each beat with how many seconds the loop is late.
         after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
             twice in that time.
-        clock: monotonic seconds.
         """
         self._observe_lag = observe_lag
         self._after_s = after_s

@@ -37,12 +37,9 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 
 def lease_of(raw: msgspec.Raw | bytes, default_duration_s: float) -> Lease:
-    """The record for the rules of the election from a Lease's JSON.
+    """The record for the rules of the election from a Lease's JSON; msgspec.DecodeError where it is none.
 
     A Lease that was made by hand may lack a duration, or have one that no leader has.
-
-    Raises:
-        msgspec.DecodeError: it is none.
     """
     found = _decode(raw)
     meta, spec = found.metadata, found.spec

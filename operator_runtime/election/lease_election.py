@@ -90,10 +90,8 @@ class LeaseElection:
     ) -> None:
         """Args:
             client: for the election alone, without a write fence; it is closed at the end.
-            lock: namespace and name of the Lease.
             identity: see `own_identity`.
             clock: seconds that never go back.
-            end_process: ends this process with an exit code, at once.
             release_timeout_s: what letting go may take.
 
         Raises:

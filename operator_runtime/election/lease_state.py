@@ -97,13 +97,9 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """Write the Lease in place of `over`; create it where that is None.
+    """Write the Lease in place of `over`; create it where that is None. A `holder` of "" releases it.
 
-    Attributes:
-        holder: "" releases it.
-        duration_s: `leaseDurationSeconds`.
-        acquire_time: kept by who renews or releases; None stands for now.
-        transitions: how often the holder has changed.
+    Who renews or releases keeps `acquire_time`; None stands for now. `transitions` counts the changes of the holder.
     """
 
     over: Lease | None

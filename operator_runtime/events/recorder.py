@@ -131,9 +131,6 @@ class EventRecorder:
             reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
             reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
             flush_s: seconds that what is still queued may take when the recorder is stopped.
-            clock: for rates, in seconds; only differences count.
-            now_ns: nanoseconds since 1970.
-            sleep: waits for the overall rate and between tries.
 
         Raises:
             ValueError: a name is empty; the API server would refuse every event.

@@ -68,12 +68,7 @@ def identity_of(which: ObjectKey | Record) -> tuple[ObjectKey, str | None]:
 
 
 def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], uid: str | None = None) -> Body:
-    """A patch of the object of that name, and with a uid of that one alone.
-
-    Raises:
-        TypeError: it is no mapping, or its metadata is none, or `key` is no ObjectKey.
-        ValueError: it is of another kind or object, or gives an owner in another namespace.
-    """
+    """A patch of the object of that name, and with a uid of that one alone; raises as `whole_body`."""
     place = checked_key(resource, key)
     metadata = _checked(resource, body)
     for field, desired in (("name", key.name), ("namespace", key.namespace)):

@@ -22,12 +22,9 @@ _STATUS = "status"
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """One entry of managedFields, without its fields.
+    """One entry of managedFields, without its fields, which last changed at `time` (RFC 3339).
 
-    Attributes:
-        manager: the name under which a client writes.
-        time: RFC 3339, when the fields that it owns last changed.
-        subresource: "status", "scale", … or "" for the object itself.
+    `subresource` is "status", "scale", … or "" for the object itself.
     """
 
     manager: str = ""

@@ -58,11 +58,9 @@ class Undone(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Repairs:
-    """Repairs of one object.
+    """Repairs of one object, which was last put right to `digest`, for a generation of the owner.
 
-    Attributes:
-        digest: what it was last put right to, and for which generation of the owner.
-        drift_s: the last times when it was put right after another client had changed it.
+    `drift_s` has the last times when it was put right after another client had changed it.
     """
 
     digest: Hashable = None

@@ -25,10 +25,8 @@ P = TypeVar("P", bound=Ownable)
 class LastWrite(NamedTuple):
     """Last write of an object for the owner of this uid, while no status reports it.
 
-    Attributes:
-        answered: a create that is not answered may have been done all the same.
-        deleted_uid: of the object where it was deleted, "" where it was created.
-        fields: what could not be changed of the deleted one, which is to be replaced.
+    A create that is not `answered` may have been done all the same. `deleted_uid` is that of an object that was
+    deleted, "" where it was created; `fields` could not be changed of the deleted one, which is to be replaced.
     """
 
     owner_uid: str

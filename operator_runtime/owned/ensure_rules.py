@@ -61,11 +61,9 @@ class Reverted(Refused):
 
 
 class EnsureResult(NamedTuple, Generic[P]):
-    """An owned object as it is now.
+    """An owned object as it is now, None where there is none, or one that is being deleted.
 
-    Attributes:
-        obj: None where there is none, or one that is being deleted.
-        waiting: what is waited for before it is as desired, as a sentence; "" for nothing.
+    `waiting` is what is waited for before it is as desired, as a sentence; "" for nothing.
     """
 
     obj: P | None

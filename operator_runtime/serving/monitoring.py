@@ -36,10 +36,9 @@ REVIEW_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MonitoringConfig:
-    """Addresses of what is served, and their protection.
+    """Addresses of what is served, "0" for none, and their protection.
 
     Attributes:
-        probes: address of the probes, "0" for none; `metrics` likewise.
         secure: metrics by TLS and only to accounts that may see them.
         cert_dir: folder with tls.crt and tls.key, None to sign a certificate here.
         user_agent: names us to the API server in reviews of who may see metrics.

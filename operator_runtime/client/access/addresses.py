@@ -39,10 +39,8 @@ def is_host(name: str) -> bool:
 
 
 def split_address(url: str) -> SplitResult:
-    """The parts of a URL; its port is a number, and its host one that there can be.
-
-    Raises:
-        ValueError: it has no such parts; the message has what is wrong.
+    """The parts of a URL; ValueError, with what is wrong, where its port is no number or its host none that there
+    can be.
     """
     if not url.isprintable() or " " in url:
         raise ValueError("it holds white space or control characters")
@@ -66,8 +64,7 @@ def split_address(url: str) -> SplitResult:
 def server_url(url: str) -> str:
     """An API server's URL, its scheme in lower case and without a slash at its end.
 
-    Raises:
-        ValueError: it is no http or https URL, or holds more than the place of a server; the message has what is wrong.
+    Raises ValueError, with what is wrong, where it is no http or https URL, or holds more than the place of a server.
     """
     parts = split_address(url)
     if parts.scheme not in ("http", "https"):
@@ -85,8 +82,7 @@ def server_url(url: str) -> str:
 def check_proxy(url: str, origin: str) -> str:
     """The proxy's URL if it can be used; `origin` names in messages where it was written. The URL is never quoted.
 
-    Raises:
-        NoClusterAccess: a SOCKS proxy, or no proxy URL at all.
+    Raises NoClusterAccess where it is a SOCKS proxy, or no proxy URL at all.
     """
     try:
         parts = split_address(url)
@@ -122,10 +118,8 @@ def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
     """The proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (or their lower-case forms) give for a server.
 
     As in Go's net/http, which kubectl and other operators use, and unlike Python's urllib, NO_PROXY may hold networks
-    ("10.0.0.0/8"), and the loopback is never proxied. Pods that get these variables injected depend on it.
-
-    Raises:
-        NoClusterAccess: the variable names a SOCKS proxy or no proxy.
+    ("10.0.0.0/8"), and the loopback is never proxied. Pods that get these variables injected depend on it. Raises as
+    `check_proxy`.
     """
     target = urlsplit(server)
     name = "HTTPS_PROXY" if target.scheme == "https" else "HTTP_PROXY"

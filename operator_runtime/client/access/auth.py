@@ -129,8 +129,8 @@ class ServiceAccount:
     def access(self, *, clock: Callable[[], float], wall_clock: Callable[[], float]) -> ClusterAccess:
         """The access of this pod. Call it only when nothing is `missing`.
 
-        Raises:
-            NoClusterAccess: the variables name no usable server or proxy, or the file `namespace` holds no name.
+        Raises NoClusterAccess where the variables name no usable server or proxy, or the file `namespace` holds no
+        name.
         """
         server = self._server()
         fetch = token_file(

@@ -51,16 +51,9 @@ def context_access(
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
 ) -> ClusterAccess:
-    """The access that a context gives.
+    """The access that a context gives (None: the current one); its exec plugins inherit `environ`.
 
-    Args:
-        context: its name, None for the current one.
-        environ: variables that exec plugins inherit, and those that name a proxy.
-        clock: monotonic seconds.
-        wall_clock: seconds since the epoch.
-
-    Raises:
-        NoClusterAccess: no such context, or it has something that is wrong or not supported.
+    Raises NoClusterAccess where there is no such context, or it has something that is wrong or not supported.
     """
     chosen = _context(config, context)
     namespace = chosen.value.namespace or None

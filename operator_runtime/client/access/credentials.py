@@ -120,7 +120,6 @@ class CachedIdentity:
         """Args:
         name: where the credential comes from, for messages.
         fetch: gets the credential; raises AuthenticationUnavailable.
-        clock: monotonic seconds.
         wall_clock: seconds since the epoch, for expiry times that others set.
         max_age_s: fetch again after so long; None trusts the expiry time alone.
         """
@@ -223,8 +222,7 @@ class Credentials:
     async def headers(self) -> Mapping[str, str]:
         """The headers that each request carries. Call it per request: it also notices rotated files.
 
-        Raises:
-            AuthenticationUnavailable: there is no credential and none can be had; names the file or plugin.
+        Raises AuthenticationUnavailable, with the file or plugin, where there is no credential and none can be had.
         """
         identity = await self._current()
         if self._tls is not None:
@@ -234,8 +232,7 @@ class Credentials:
     async def refresh(self, failed_since: float) -> bool:
         """Called on a 401 to a request that started at `failed_since`: fetch again what is older than that.
 
-        Returns:
-            True if a newer credential than the refused one is to be had, so that a retry makes sense.
+        True if a newer credential than the refused one is to be had, so that a retry makes sense.
         """
         renewed = isinstance(self._identity, CachedIdentity) and await self._identity.renew(failed_since)
         if self._tls is None:

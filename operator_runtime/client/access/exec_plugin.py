@@ -73,12 +73,9 @@ class ExecPlugin:
     timeout_s: float = TIMEOUT_S
 
     async def fetch(self) -> Identity:
-        """Run the plugin and read its answer.
+        """Run the plugin and read its answer. Its standard error is ours: it is meant for the person who has to log in.
 
-        Its standard error is that of this process: it is meant for the person who has to log in again.
-
-        Raises:
-            AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
+        Raises AuthenticationUnavailable where it is missing, fails, takes too long, or answers something else.
         """
         try:
             read_end, write_end = os.pipe()

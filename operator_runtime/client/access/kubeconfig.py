@@ -137,8 +137,7 @@ class Kubeconfig:
 def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
     """Read and merge files, the first one before the others; `home`, where there is one, is written as ~ in messages.
 
-    Raises:
-        NoClusterAccess: a file cannot be read or is not a kubeconfig.
+    Raises NoClusterAccess where a file cannot be read or is not a kubeconfig.
     """
     current: str | None = None
     clusters: dict[str, KubeconfigEntry[Cluster]] = {}

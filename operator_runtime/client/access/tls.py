@@ -56,10 +56,11 @@ class ClientCertificate:
 
 
 class ClientTls:
-    """An SSL context that follows its files.
+    """An SSL context that follows its files; a plugin's certificate goes before its own.
 
     Invariants: files are read at most once in PEM_FILE_PERIOD_S; `generation` grows exactly when the context is another
-    one; files that cannot be used (half of a rotation was written) leave the last good context in place.
+    one; files that cannot be used (half of a rotation was written) leave the last good context in place. `authority`
+    None means the system's authorities, `insecure` checks nothing about the server.
     """
 
     def __init__(
@@ -71,12 +72,6 @@ class ClientTls:
         key: Pem | None = None,
         insecure: bool = False,
     ) -> None:
-        """Args:
-        clock: monotonic seconds.
-        authority: the only authorities to trust; None means the system's.
-        certificate: client certificate chain, with its `key`; a plugin's certificate goes before it.
-        insecure: check nothing about the server.
-        """
         self._clock = clock
         self._authority = authority
         self._certificate = certificate
@@ -92,8 +87,8 @@ class ClientTls:
     def context(self) -> ssl.SSLContext:
         """The context for new connections.
 
-        Raises:
-            AuthenticationUnavailable: a file is missing or is not what it should be, and there is no earlier context.
+        Raises AuthenticationUnavailable where a file is missing or not what it should be, and there is no earlier
+        context.
         """
         if self._context is None:
             self.update(self._plugin_certificate)
