@@ -29,7 +29,7 @@ from memcached_operator.api.names import PLURAL
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.servers.server_connection import Login, client_context
 from operator_runtime.client.access.auth import NoClusterAccess, load_access
-from operator_runtime.client.access.cert_chain import load_cert_chain
+from operator_runtime.client.access.tls import load_cert_chain
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, Forbidden, KubeError, NotFound, Unauthorized
 from operator_runtime.client.resources import PODS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from operator_runtime.cache.store import ObjectKey as ObjectKey, Store as Store
-    from operator_runtime.client.access.cert_chain import load_cert_chain as load_cert_chain
+    from operator_runtime.client.access.tls import load_cert_chain as load_cert_chain
     from operator_runtime.client.errors import (
         UNDECODABLE as UNDECODABLE,
         Conflict as Conflict,

@@ -13,11 +13,8 @@ from operator_runtime.settings.runtime_settings import RuntimeSettings
 
 
 def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
-    """The namespaces to watch, () for all of them.
-
-    Args:
-        configured: by the settings: None where nothing was set, () for all.
-        own: the pod's namespace, or the context's.
+    """The namespaces to watch, () for all: those of the settings (None: nothing was set), or the pod's or context's
+    own.
     """
     if configured is not None:
         return configured
@@ -25,11 +22,7 @@ def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> t
 
 
 def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
-    """Choose the API server and the identity.
-
-    Raises:
-        NoClusterAccess: that cannot be determined; the message has the remedy.
-    """
+    """Choose the API server and the identity; NoClusterAccess has the remedy where that cannot be done."""
     return load_access(
         kubeconfig=settings.kubeconfig,
         context=settings.context,
@@ -39,7 +32,6 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
 
 
 def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
-    """The election of the settings, None where they have none."""
     if not settings.leader_elect:
         return None
     return ElectionConfig(
@@ -53,12 +45,10 @@ def election_config(settings: RuntimeSettings, program: Program) -> ElectionConf
 
 
 def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
-    """Return the name by which the API server sees us."""
     return f"{settings.operator_name}/{program.version}"
 
 
 def monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
-    """Configure where probes and metrics are served, and to whom."""
     return MonitoringConfig(
         probes=settings.health_probe_bind_address,
         metrics=settings.metrics_bind_address,

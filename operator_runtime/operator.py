@@ -134,7 +134,7 @@ class Operator:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
 
         Args:
-            kind: see `Kind`; one instance used twice has one cache.
+            kind: one instance used twice has one cache.
             labels: label selector, as in the API's query.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
@@ -191,12 +191,10 @@ class Operator:
         """Keeps objects of `kind` for those of `owners`, before or after their controller is added.
 
         Args:
-            owners: the kind that owns.
             kind: the kind that is owned; made by `plain`, or by `typed` with a dict, unless there are rules.
             labels: label selector of the cache.
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
-            fixed: where there are no `rules`, see there.
-            replace: likewise.
+            fixed: where there are no `rules`, as in `Rules`; so is `replace`.
             on_change: called with each write that was done; None has a line in the log and an event on the owner.
             optional: of the cache, see `informer`; without it, `Keeper.ensure` raises `Unwatched`.
         """
@@ -224,17 +222,12 @@ class Operator:
         """Reconcile each object of `kind` when it changes; the builder adds more reasons.
 
         Args:
-            name: in logs and metrics; no two controllers share one.
-            kind: what the keys name.
+            name: in logs and metrics; no two controllers share one, or a ValueError is raised.
             reconcile: `async def reconcile(key: ObjectKey) -> Result`: make the world of one object as it should be.
             workers: reconciles at the same time; None for the setting's.
             when: which changes of an object of `kind` count.
             labels: label selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
-
-        Raises:
-            TypeError: `reconcile` is not a coroutine function.
-            ValueError: there is a controller of that name.
         """
         own = OwnWrites()
         config = ControllerConfig(
@@ -270,8 +263,7 @@ class Operator:
         """Return the metrics of another path of the metrics server: figures of the managed objects rather than the
         operator's own, or so many that they are scraped less often. Secure ones are for those who may `get` that URL.
 
-        Args:
-            path: where, from "/" on, such as "/metrics/shops". The same path gives the same metrics.
+        The same path, such as "/metrics/shops", gives the same metrics.
 
         Raises:
             ValueError: it begins with no "/".
@@ -311,11 +303,7 @@ async def serve(
 ) -> int:
     """Run an operator until SIGTERM or SIGINT, or until `stop`; the process's exit code.
 
-    Args:
-        settings: flags, variables and defaults.
-        program: which operator this is.
-        set_up: adds its informers and controllers.
-        stop: ends it gracefully; None: the signals do.
+    `set_up` adds its informers and controllers.
 
     Raises:
         KubeError: the API server is not configured, or not usably.

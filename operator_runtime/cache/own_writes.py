@@ -5,8 +5,9 @@ now and then it is ahead of the answer). A reconcile in between would see the ob
 is ever dropped for this: the key merely waits, and the event that shows the write is what enqueues it where its turn
 was put off.
 
-Each controller has an `OwnWrites`. Its stores are observed after the handlers that enqueue its keys were added, so that
-these still find a key pending whose write an event is about to show; `controller.client.Client` expects what it writes.
+Each controller has an `OwnWrites`, which `controller.client.Client` has expect what it writes. Its stores are observed
+after the handlers that enqueue its keys were added, so that these still find a key pending whose write an event is
+about to show.
 """
 
 from __future__ import annotations
@@ -23,24 +24,17 @@ PATIENCE_S = 5.0
 
 
 class _Expectation(NamedTuple):
-    """Change that a cache has yet to show.
+    """Change that a cache has yet to show, of the object at `place` (its kind and key), as a record shows to
+    `shown_by`.
 
-    Attributes:
-        shown_by: whether a record of the object shows it.
-        version: that our write was answered with, "" of what another client did, or what ends an object.
+    `version`: that our write was answered with, "" of what another client did, or what ends an object.
     """
 
-    kind: str
-    object: ObjectKey
+    place: tuple[str, ObjectKey]
     uid: str
     shown_by: Callable[[Any], bool]
     deadline_s: float
     version: str = ""
-
-    @property
-    def place(self) -> tuple[str, ObjectKey]:
-        """Key under which an event finds it."""
-        return self.kind, self.object
 
 
 class OwnWrites:
@@ -61,14 +55,10 @@ class OwnWrites:
         self._put_off: set[ObjectKey] = set()
 
     def observe(self, kind: str, store: Store[Any]) -> None:
-        """Learn from `store` what has arrived of a kind.
+        """Learn from `store` what has arrived of a kind, by its `Resource.qualified_name`.
 
         Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as it is
         outside of their scope and selectors, is not awaited; where that cannot be known, for `PATIENCE_S` in vain.
-
-        Args:
-            kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
-            store: a cache of its objects.
         """
         self._stores.setdefault(kind, []).append(store)
         store.add_handler(self._handler(kind))
@@ -87,10 +77,6 @@ class OwnWrites:
         """A write for `key` was answered with this version; await it, unless it is shown already or never will be.
 
         Args:
-            key: what is reconciled.
-            kind: of the object, as `observe` names it.
-            uid: of the object.
-            resource_version: that the write was answered with.
             object_key: of the object; None where it is `key` itself.
             labels: of the object, None where they are not known.
             known: it was there before, so that one that is in no store has left already, but for one that is yet to
@@ -106,14 +92,11 @@ class OwnWrites:
             version_reached(each.resource_version, resource_version) for each in held
         ):
             return
-        self._await(
-            key,
-            kind,
-            at,
-            uid,
-            lambda record: version_reached(record.resource_version, resource_version),
-            resource_version,
-        )
+
+        def shown_by(record: Any) -> bool:
+            return version_reached(record.resource_version, resource_version)
+
+        self._await(key, kind, at, uid, shown_by, resource_version)
 
     def expect_gone(
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
@@ -138,12 +121,12 @@ class OwnWrites:
             self._await(key, kind, at, held.uid, lambda record: record.resource_version != version)
 
     def pending(self, key: ObjectKey) -> bool:
-        """Report whether something is still awaited for `key`."""
         return key in self._pending
 
     def wakes(self, key: ObjectKey) -> bool:
-        """Report whether what is awaited for `key` enqueues it when it comes: its turn was put off for that, or it is
-        more than the answer to one of its writes.
+        """Report whether what is awaited for `key` enqueues it when it comes.
+
+        Its turn was put off for that, or it is more than the answer to one of its writes.
         """
         return key in self._put_off or any(not each.version for each in self._pending.get(key, ()))
 
@@ -202,7 +185,7 @@ class OwnWrites:
     def _await(
         self, key: ObjectKey, kind: str, at: ObjectKey, uid: str, shown_by: Callable[[Any], bool], version: str = ""
     ) -> None:
-        expectation = _Expectation(kind, at, uid, shown_by, self._clock() + PATIENCE_S, version)
+        expectation = _Expectation((kind, at), uid, shown_by, self._clock() + PATIENCE_S, version)
         self._pending.setdefault(key, []).append(expectation)
         self._waiting.setdefault(expectation.place, set()).add(key)
 

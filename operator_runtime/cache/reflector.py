@@ -14,16 +14,14 @@ from typing import Generic, TypeVar
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.cache.watch_remedies import remedy_for
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import Forbidden, KubeError, NotFound, StreamStalled
-from operator_runtime.client.frames import MAX_PAGE_BYTES
-from operator_runtime.client.lines import LineSplitter
+from operator_runtime.client.frames import MAX_PAGE_BYTES, LineSplitter
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch
-from operator_runtime.client.watch_ends import Cause, Pause
+from operator_runtime.client.watch_ends import Cause, Pause, remedy_for
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +43,6 @@ class StreamStatistics:
     """History of a stream; read by probes and metrics.
 
     Attributes:
-        restarts: ended requests by cause.
         relists: complete snapshots taken, the first included.
         last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
             first request.
@@ -64,9 +61,8 @@ class Reflector(Generic[R]):
     """Keeps a store up to date with one kind and scope; see `run`.
 
     It is the sink of its own `Watch`. While a snapshot is built, its records wait in `_snapshot` and reach the store in
-    one go: readers never see half a snapshot. `_kept` holds what the snapshot has and could not be read. `_unreadable`
-    holds the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last
-    worked.
+    one go: readers never see half a snapshot. `_kept` holds what the snapshot has and could not be read, `_unreadable`
+    the unreadable objects that were named in the log. `_causes` counts why requests failed since the watch last worked.
 
     Attributes:
         store: receives the records; others may feed it, too.
@@ -94,21 +90,11 @@ class Reflector(Generic[R]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """
-        Args:
-            client: speaks to the API server.
-            resource: the kind.
-            decode: an object's JSON to its record.
-            store: receives the records.
-            namespace: the scope, None for all namespaces.
-            label_selector: as in the API's query.
-            field_selector: likewise.
-            number: which watch of this kind and scope it is; from the second on, its names show it.
-            remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
-            silence_limit_s: a stream without a byte for so long is dead.
-            clock: monotonic seconds.
-            sleep: waits; passed in so that tests need not.
-            uniform: the source of jitter.
+        """Args:
+        namespace: the scope, None for all namespaces.
+        number: which watch of this kind and scope it is; from the second on, its names show it.
+        remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
+        silence_limit_s: a stream without a byte for so long is dead.
         """
         self.resource = resource
         self.namespace = namespace
@@ -286,13 +272,11 @@ class Reflector(Generic[R]):
     # The sink of the watch.
 
     def begin(self) -> None:
-        """Begin a new snapshot, which is requested."""
         self.store.begin(self.namespace)
         self._snapshot = {}
         self._kept = set()
 
     def put(self, record: R) -> None:
-        """Put an object as it is now."""
         if self._unreadable:
             self._unreadable.discard(key_of(record))
         if self._snapshot is None:
@@ -309,7 +293,6 @@ class Reflector(Generic[R]):
             self._kept.discard(key_of(record))
 
     def complete(self, resource_version: str) -> None:
-        """Swap in the snapshot, which is whole."""
         snapshot, self._snapshot = self._snapshot or {}, None
         self.store.replace(snapshot.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept

@@ -6,14 +6,18 @@ are never changed in place: a new version replaces the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from operator_runtime.cache.selection import Selection
 from operator_runtime.client.watch import Record
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 
 R = TypeVar("R", bound=Record)
+
+# One requirement of a label selector in the form that most have. Of the others nothing is known.
+_EQUALITY = re.compile(r"\s*([A-Za-z0-9][-A-Za-z0-9_./]*)\s*==?\s*([-A-Za-z0-9_.]*)\s*")
 
 
 class ObjectKey(NamedTuple):
@@ -54,6 +58,23 @@ def _is_number(version: str) -> bool:
     return version.isascii() and version.isdigit() and version[0] != "0"
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Selection of the objects that a cache can hold, by the label selector and the scope of its watches (() for
+    all).
+    """
+
+    namespaces: tuple[str, ...] = ()
+    labels: str = ""
+
+    def may_hold(self, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
+        """Report whether such an object (`labels` None: not known) belongs here; False only where that is certain."""
+        if self.namespaces and namespace not in self.namespaces:
+            return False
+        required = (_EQUALITY.fullmatch(each) for each in self.labels.split(",") if labels is not None)
+        return all(each is None or (labels or {}).get(each[1]) == each[2] for each in required)
+
+
 class Store(Generic[R]):
     """Records of one kind.
 
@@ -62,8 +83,7 @@ class Store(Generic[R]):
             watch has shown. By `replace` it may: a complete snapshot is the truth, also after an etcd was restored;
             but for what was put since the snapshot was begun, in a version that is later than the snapshot's own.
         Each index holds exactly the keys of records for which its function gives a value.
-        Handlers run after the store and its indexes have changed, once for each change, never for an unchanged
-            record.
+        Handlers run after the store and its indexes have changed, never for an unchanged record.
     """
 
     def __init__(self, selection: Selection | None = None) -> None:
@@ -84,11 +104,8 @@ class Store(Generic[R]):
     def add_index(self, name: str, function: IndexFunction[R]) -> None:
         """File the records, those held already too, under what `function` gives of each; None files it nowhere.
 
-        So does an error, which is logged: one object must not end the process that takes care of all others.
-
-        Args:
-            name: for `by_index`.
-            function: of nothing but the record: it must always give the same of the same.
+        So does an error, which is logged: one object must not end the process that takes care of all others. `function`
+        must always give the same of the same record.
 
         Raises:
             ValueError: there is an index of that name.
@@ -111,10 +128,8 @@ class Store(Generic[R]):
         return self._records.get(key)
 
     def by_index(self, index: str, value: ObjectKey) -> list[R]:
-        """The records that the index files under `value`, in no particular order.
-
-        Raises:
-            ValueError: there is no such index.
+        """The records that the index files under `value`, in no particular order; ValueError where there is no such
+        index.
         """
         try:
             filed = self._indexes[index]
@@ -134,10 +149,8 @@ class Store(Generic[R]):
     def put(self, record: R, *, known_to: str = "") -> bool:
         """Take a version of an object; False when the same or a later one, or a successor, is held already.
 
-        Args:
-            record: the version.
-            known_to: the controller that knows all that is new in it, as it is the answer to a write of its own that
-                changed exactly the version held here. The write's echo in the watch will find nothing new either.
+        `known_to` is the controller that knows all that is new in it, as it is the answer to a write of its own that
+        changed exactly the version held here. The write's echo in the watch will find nothing new either.
         """
         before = self._records.get(key_of(record))
         if before is not None and version_reached(before.resource_version, record.resource_version):
@@ -177,16 +190,14 @@ class Store(Generic[R]):
     def replace(
         self, records: Iterable[R], kept: set[ObjectKey], namespace: str | None = None, *, version: str = ""
     ) -> None:
-        """Make what is held of a namespace (or of all) equal to a snapshot; what is missing counts as deleted.
+        """Make what is held of a namespace (None: of all) equal to a snapshot; what is missing counts as deleted.
 
         The answer to our own write may have been put here since the snapshot was begun. Where it is later than the
         snapshot it stays, also where the snapshot does not know the object: the watch that goes on from the snapshot
         shows the result.
 
         Args:
-            records: the complete snapshot.
             kept: keys that are there although no record of them could be read: what is held of them stays.
-            namespace: the scope of the snapshot, None for all namespaces.
             version: the snapshot's own, from which its watch goes on.
         """
         later = self._later(self._put_since.pop(namespace, set()), version)

@@ -17,8 +17,8 @@ import aiohttp
 import orjson
 
 from operator_runtime.client.access.auth import ClusterAccess
-from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
-from operator_runtime.client.connection_pools import ConnectionPools, describe
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, Stream, read_beginning, read_whole
+from operator_runtime.client.connection_pools import ConnectionPools, WriteFence, describe
 from operator_runtime.client.errors import (
     KubeError,
     MalformedAnswer,
@@ -29,18 +29,23 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.exchange import Answer, header_lines, target_of
 from operator_runtime.client.resources import SCALES, Resource
-from operator_runtime.client.response_identity import Expected, ExpectedObject
+from operator_runtime.client.response_identity import (
+    Expected,
+    ExpectedObject,
+    expected_under,
+    has_precondition,
+    name_in,
+    uid_in,
+)
 from operator_runtime.client.retry import parse_retry_after
-from operator_runtime.client.sent_bodies import expected_under, has_precondition, name_in, uid_in
-from operator_runtime.client.stream import Stream
 from operator_runtime.client.wire import ConnectionCut
-from operator_runtime.client.write_fence import READS, WriteFence
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
+_READS = frozenset({"GET", "HEAD"})
 _IDENTITY, _GZIP = b"Accept-Encoding: identity\r\n", b"Accept-Encoding: gzip\r\n"
 
 Propagation = Literal["Foreground", "Background", "Orphan"]
@@ -64,13 +69,11 @@ class ApiClient:
         write_fence: WriteFence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            access: where the server is and with what credentials.
-            user_agent: names this client in the audit log and to the server's flow control.
-            timeout_s: bound on one API call from the connection to the last byte.
-            write_fence: called before the bytes of each write go out; None lets all of them.
-            clock: monotonic seconds; shows which token an answer of 401 is about.
+        """Args:
+        user_agent: names this client in the audit log and to the server's flow control.
+        timeout_s: bound on one API call from the connection to the last byte.
+        write_fence: called before the bytes of each write go out; None lets all of them.
+        clock: monotonic seconds; shows which token an answer of 401 is about.
         """
         self.access = access
         self._user_agent = user_agent
@@ -114,24 +117,20 @@ class ApiClient:
         it was carried out is not known. Waiting for Retry-After is the caller's: it has a queue to wait in.
 
         Args:
-            method: GET, POST, PATCH, PUT or DELETE.
-            path: of the API.
             query: of the URL, not yet encoded.
-            body: of the request.
-            content_type: of the body.
             timeout_s: bound on the call from the connection to the last byte; None: the client's.
             gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
-            max_bytes: bound on the answer; see `client.answers`.
-            expected: what a success is held against; see `client.expected`.
+            max_bytes: bound on the answer; see `client.bounded_bodies`.
+            expected: what a success is held against; see `client.response_identity`.
 
         Raises:
             KubeError: one of the closed set of `client.errors`.
         """
         left_s = timeout_s or self._timeout_s
         refreshed = False
-        reads = method in READS
+        reads = method in _READS
         target = target_of(path, query)
         content = _GZIP if gzip else _IDENTITY
         if body is not None:
@@ -217,7 +216,6 @@ class ApiClient:
             answer.abort()
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
-        """One object, live from the server."""
         expected = ExpectedObject(resource, namespace or "", name)
         return await self.request("GET", resource.path(namespace, name), expected=expected)
 

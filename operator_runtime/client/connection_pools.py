@@ -1,11 +1,8 @@
-"""The connections of a client: which pools there are, when new ones take over, and what it means when one fails.
+"""Connections of a client: which pools there are, when new ones take over, and what it means when one fails.
 
 Two pools. Each watch owns a connection for minutes (HTTP/1.1 has no multiplexing), so watches have a connector without
 a limit; API calls share a bounded pool of warm ones. The credential goes on each request, never into a session: tokens
-rotate, and closing a session under running requests to log in again is how other clients died. Apart from
-`client.api_client`, which knows of requests and answers alone.
-
-A request that failed is sent again by `client.api_client` or not at all. See `ConnectionCut`.
+rotate, and closing a session under running requests to log in again is how other clients died.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -21,7 +19,6 @@ from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.aiohttp_internals import INCOMPLETE_BODY, Connector
 from operator_runtime.client.exchange import Answer, Origin
 from operator_runtime.client.wire import Wire, reason_of
-from operator_runtime.client.write_fence import WriteFence
 
 CONNECT_TIMEOUT_S = 10.0
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.
@@ -31,6 +28,17 @@ IDLE_CONNECTION_S = 60.0
 # A dead peer is found by the kernel after 30 + 3 * 10 s where no byte is to be sent, and load balancers that forget
 # idle connections after minutes (4 on one cloud) are kept awake. The silence limit of a watch does not depend on it.
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
+
+WriteFence = Callable[[], None]
+"""Last check of a write, on the client's event loop: returns if it may go out at this moment, else raises
+`WriteRefused`.
+
+A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right
+(`election.lease_state.may_write`) is checked when the connection is there, in the turn of the event loop in which the
+bytes are handed to it. After that come the rest of this turn, at whose end uvloop gives the bytes to the kernel, and
+the network: a write may arrive a moment after the right to it has ended, which the lengths of a lease leave time for
+(`election.lease_decision`). A process that ends when its right does sends none of it.
+"""
 
 
 class Pool:
@@ -63,10 +71,8 @@ class Pool:
         """Send a request over a pooled connection, or over a new one; return its answer, of which the head is there.
 
         Args:
-            method: of the request.
             target: see `target_of`.
             lines: of its head, after those of the origin.
-            body: of the request.
             timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
             fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
 
@@ -90,22 +96,22 @@ class Pool:
 
 
 class Pools:
-    """The connections of one trust: a pool for API calls, and connections of their own for watches.
+    """Connections of one trust: a pool for API calls, and connections of their own for watches.
 
     Invariant: `watching` holds the answers of the watches that run. aiohttp wakes no reader of a connection of
     a pool that is closed: they are aborted one by one before it.
     """
 
-    __slots__ = ("calls", "watches", "watching")
+    __slots__ = ("calls", "tls_generation", "watches", "watching")
 
-    def __init__(self, origin: Origin, context: ssl.SSLContext | None) -> None:
+    def __init__(self, origin: Origin, context: ssl.SSLContext | None, tls_generation: int) -> None:
         self.calls = Pool(origin, context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
         self.watches = Pool(origin, context, limit=0, once=True)
         self.watching: set[Answer] = set()
+        self.tls_generation = tls_generation
 
     async def close(self) -> None:
-        """Close all of them; running watches fail."""
         for answer in tuple(self.watching):
             answer.abort()
         await self.calls.connector.close()
@@ -118,31 +124,24 @@ class ConnectionPools:
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._credentials = access.credentials
-        self._origin: Origin | None = None
         self._pools: Pools | None = None
         self._retired: Pools | None = None
-        self._tls_generation = -1
 
     async def current(self) -> Pools:
         """The pools for the next request; call it after `Credentials.headers`, which notices a rotation."""
-        generation = self._credentials.ssl_generation
-        if self._pools is not None and generation == self._tls_generation:
-            return self._pools
-        context = self._credentials.ssl_context()
-        generation = self._credentials.ssl_generation
-        if self._origin is None:
-            access = self._access
-            self._origin = Origin(access.server, access.proxy, access.tls_server_name)
+        pools = self._pools
+        if pools is not None and pools.tls_generation == self._credentials.ssl_generation:
+            return pools
+        access, context = self._access, self._credentials.ssl_context()
+        origin = Origin(access.server, access.proxy, access.tls_server_name)
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
-        stale, self._retired = self._retired, self._pools
-        current = self._pools = Pools(self._origin, context)
-        self._tls_generation = generation
+        stale, self._retired = self._retired, pools
+        current = self._pools = Pools(origin, context, self._credentials.ssl_generation)
         if stale is not None:
             await stale.close()
         return current
 
     async def close(self) -> None:
-        """Close all connections; running watches fail."""
         pools, self._pools, self._retired = (self._pools, self._retired), None, None
         for each in pools:
             if each is not None:
@@ -155,9 +154,8 @@ def describe(error: BaseException) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"the server's certificate is not trusted: {error.certificate_error}"
         case aiohttp.ClientHttpProxyError():
-            return (
-                f"the proxy answers {error.status} {error.message}"  # its own words hold the proxy's URL and password
-            )
+            # Its own words hold the proxy's URL and password.
+            return f"the proxy answers {error.status} {error.message}"
         case aiohttp.ClientConnectorError():
             proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
             return f"{proxy}{error.host}:{error.port}: {reason_of(error.os_error)}"

@@ -25,8 +25,7 @@ class _ResourceList(msgspec.Struct):
 def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool:
     """Report whether a kind has a subresource, as `resize`; `answer`: the body at the path of its group and version.
 
-    Raises:
-        ValueError: the answer is none.
+    Raises ValueError where the answer is none.
     """
     served = msgspec.json.decode(answer, type=_ResourceList).resources or []
     return any(each.name == f"{resource.plural}/{subresource}" for each in served)
@@ -35,9 +34,8 @@ def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool
 def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:
     """Explain why a kind was not found although its group and version are served; `answer` is the body at their path.
 
-    Returns:
-        A sentence, and whether the kind is there under another name or scope, so that nothing is to be installed.
-        An empty sentence where the answer does not show it.
+    A sentence, "" where the answer does not show it, and whether the kind is there under another name or scope, so that
+    nothing is to be installed.
     """
     try:
         served = msgspec.json.decode(answer, type=_ResourceList).resources or []

@@ -1,8 +1,8 @@
 """The closed set of things that can go wrong on the wire, and the one function that tells them apart.
 
-Callers `match` on these classes; no status code is read again. The shapes are those that a real API server
-answers with: an HTTP status with a `Status` body, an ERROR event in the middle of a watch, a `Status` delivered under
-HTTP 200, and text where a proxy or an unregistered path speaks.
+Callers `match` on these classes; no status code is read again. A real API server answers with an HTTP status and a
+`Status` body, an ERROR event in the middle of a watch, a `Status` under HTTP 200, and text where a proxy or an
+unregistered path speaks.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class StatusCause(msgspec.Struct, frozen=True):
-    """One entry of `Status.details.causes`."""
-
     reason: str = ""
     message: str = ""
     field: str = ""
@@ -72,11 +70,7 @@ class AuthenticationUnavailable(KubeError):
 class UnreadableObject(msgspec.DecodeError, KubeError):
     """An object's JSON does not fit its kind's type; the message names object, field and problem.
 
-    A watch reports it once, keeps what it knew of the object, and goes on.
-
-    Attributes:
-        name: kind, namespace and name of the object.
-        problem: the message without that name.
+    A watch reports it once, keeps what it knew of the object, and goes on. `name` has its kind, namespace and name.
     """
 
     def __init__(self, name: str, problem: str) -> None:

@@ -1,9 +1,8 @@
 """One request and the head of its answer, over a connection of aiohttp's pool.
 
 aiohttp makes the connections (addresses, TLS, proxies), keeps the pool and parses what comes back. Its session is left
-out: for one server, with headers that stay the same, its URLs, header maps, cookies, redirects, and a task for the body
-of each write are half of what a request costs. Here a request is bytes that are put together once, and handed over in
-one piece.
+out: its URLs, header maps, cookies, redirects, and a task for the body of each write are half of what a request costs.
+Here a request is bytes that are put together once, and handed over in one piece.
 """
 
 from __future__ import annotations
@@ -34,17 +33,14 @@ _BREAKS = frozenset("\r\n\0")
 
 
 class Origin:
-    """Destination of all requests of a client, as each names it: the beginning of its target, and the Host."""
+    """Destination of all requests of a client, as each names it: the beginning of its target, and the Host.
+
+    `server` may have a path. Its certificate is checked against `tls_server_name`, where that is None against its host.
+    """
 
     __slots__ = ("host", "prefix", "proxy", "tls_server_name", "url")
 
     def __init__(self, server: str, proxy: str | None, tls_server_name: str | None) -> None:
-        """
-        Args:
-            server: URL of the API server, which may have a path.
-            proxy: URL of the HTTP proxy on the way.
-            tls_server_name: name that the server's certificate is checked against, None for the one in `server`.
-        """
         self.url = URL(server, encoded=True)
         self.proxy = None if proxy is None else URL(proxy)
         self.tls_server_name = tls_server_name
@@ -59,19 +55,14 @@ class Origin:
         self.host = header_lines(lines)
 
     def template(self) -> aiohttp.ClientRequest:
-        """Return the request that shows a connector where to connect to."""
         return request_template(self.url, self.proxy, self.tls_server_name)
 
 
 class Answer:
-    """The head of an answer, and its body as it comes.
+    """The head of an answer, and its body (`content`) as it comes.
 
+    The body ends with TimeoutError when the time of the whole exchange is over.
     Invariant: its holder either reads it to its end and calls `release`, or calls `abort`.
-
-    Attributes:
-        status: of HTTP.
-        headers: of the answer; their names in any case.
-        content: the body, which ends with TimeoutError when the time of the whole exchange is over.
     """
 
     __slots__ = ("_connection", "_deadline", "_late", "content", "headers", "status")
@@ -164,22 +155,14 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def target_of(path: str, query: Mapping[str, str] | None) -> str:
-    """Path and query as a request names them.
-
-    Raises:
-        ValueError: the path cannot stand in a request.
-    """
+    """Path and query as a request names them; ValueError where the path cannot stand in a request."""
     if not path.isascii() or not path.isprintable() or " " in path:
         raise ValueError(f"{path!r} is no path of a URL")
     return f"{path}?{_encoded(tuple(query.items()))}" if query else path
 
 
 def header_lines(headers: Mapping[str, Any]) -> bytes:
-    """Headers as they stand in a request.
-
-    Raises:
-        ValueError: one holds the end of a line, and would begin another one. Its value is not shown.
-    """
+    """Headers as they stand in a request; ValueError, without the value, where one would begin another line."""
     for name, value in headers.items():
         if not _BREAKS.isdisjoint(name + value):
             raise ValueError(f"the header {name!r} holds more than one line")

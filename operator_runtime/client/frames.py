@@ -1,8 +1,6 @@
 """Wire format of list and watch: the lines of a stream, the pages of a list, the metadata in both.
 
-Apart from `client.watch`, so that its rules can be read without the shapes of JSON, and the shapes, with all that other
-servers and proxies send in their place, be tried without the rules. Objects themselves stay raw: what of one is kept is
-for the kind's own decoder to choose.
+Objects themselves stay raw: the kind's own decoder chooses what of one is kept. The rules are `client.watch`'s.
 """
 
 from __future__ import annotations
@@ -19,6 +17,9 @@ from operator_runtime.client.json_depth import decode_nested
 MAX_PAGE_BYTES = 64 * 1024 * 1024
 # A list in one piece is as long as what there is: the 150,000 pods that Kubernetes is built for, of 7 KiB each.
 MAX_LIST_BYTES = 1024 * 1024 * 1024
+
+# Ten times what etcd takes for one object (1.5 MiB), as an aggregated API server may send more.
+MAX_LINE_BYTES = 16 * 1024 * 1024
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
@@ -44,8 +45,6 @@ class Frame(msgspec.Struct):
 
 
 class FrameMetadata(msgspec.Struct):
-    """Metadata that any object has."""
-
     namespace: str = ""
     name: str = ""
     resourceVersion: str = ""
@@ -58,8 +57,6 @@ class FrameMetadata(msgspec.Struct):
 
 
 class ListMetadata(msgspec.Struct):
-    """Metadata that a page has of its list."""
-
     resourceVersion: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
@@ -83,10 +80,8 @@ _decode_page = msgspec.json.Decoder(Page).decode
 
 
 def frame_of(line: bytes) -> Frame:
-    """Read one line of a stream.
-
-    Raises:
-        MalformedAnswer: not a watch event; `refusal_of` returns what else may be wrong with it.
+    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has what else may be
+    wrong.
     """
     try:
         return decode_nested(_decode_frame, line)
@@ -95,7 +90,7 @@ def frame_of(line: bytes) -> Frame:
 
 
 def refusal_of(frame: Frame, line: bytes) -> KubeError:
-    """Return the error of a line that is neither an object's event nor a bookmark: the server's, or that it is none."""
+    """Error of a line that is neither an object's event nor a bookmark: the server's, or that it is none."""
     if frame.type == "ERROR":
         return classify_event(frame.object)
     if frame.kind == "Status":
@@ -124,8 +119,7 @@ def page_of(body: bytes) -> Page:
 def bookmark_of(raw: msgspec.Raw) -> FrameMetadata:
     """Return the metadata of a bookmark, its only true part. A built-in kind's comes with a whole object of nulls.
 
-    Raises:
-        MalformedAnswer: no metadata, or no resourceVersion in it.
+    Raises MalformedAnswer where there is no metadata, or no resourceVersion in it.
     """
     try:
         metadata = _decode_bare(raw).metadata
@@ -157,6 +151,64 @@ def object_of(decode: Callable[[bytes], T], answer: bytes) -> T:
         if metadata_of(msgspec.Raw(answer)).name:
             raise
         raise MalformedAnswer(f"not an object of the API: {_quote(answer)}") from error
+
+
+class LineSplitter:
+    """Collects chunks, gives back whole lines, of bounded length.
+
+    aiohttp's own `readline` gives up at 512 KiB, while an object may reach etcd's 1.5 MiB and more in memory; and a
+    broken proxy must not fill the operator's memory with one endless line. Only new bytes are searched, so a line of n
+    bytes costs O(n) however many chunks bring it.
+
+    Invariant: `_parts` holds the beginning of one line, `_held_bytes` long in all.
+    """
+
+    __slots__ = ("_held_bytes", "_max_line_bytes", "_parts")
+
+    def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max_line_bytes = max_line_bytes
+        self._parts: list[bytes] = []
+        self._held_bytes = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that `chunk` completes, without their newlines; empty lines are left out.
+
+        Raises:
+            MalformedAnswer: a line is longer than the bound.
+        """
+        head, *rest = chunk.split(b"\n")
+        if not rest:
+            self._hold(head)
+            return []
+        tail = rest.pop()
+        first = b"".join((*self._parts, head)) if self._parts else head
+        self._parts.clear()
+        self._held_bytes = 0
+        lines = [line for line in (first, *rest) if line]
+        for line in lines:
+            self._check(len(line))
+        if tail:
+            self._hold(tail)
+        return lines
+
+    def rest(self) -> bytes:
+        """Return what came after the last newline, and forget it: a last line without an end, or half of one."""
+        rest = b"".join(self._parts)
+        self._parts.clear()
+        self._held_bytes = 0
+        return rest
+
+    def _hold(self, part: bytes) -> None:
+        self._check(self._held_bytes + len(part))
+        self._parts.append(part)
+        self._held_bytes += len(part)
+
+    def _check(self, length_bytes: int) -> None:
+        if length_bytes > self._max_line_bytes:
+            raise MalformedAnswer(
+                f"a line of the watch is longer than {self._max_line_bytes} bytes: "
+                "not a Kubernetes object, or a proxy that garbles the stream"
+            )
 
 
 def _not_an_event(line: bytes) -> MalformedAnswer:

@@ -11,9 +11,7 @@ class Resource:
 
     Attributes:
         group: API group, "" for the core group.
-        version: API version inside the group.
         plural: name of the collection in a path.
-        kind: name of the kind in a body.
         namespaced: False for cluster-scoped kinds, whose paths ignore a namespace.
     """
 
@@ -25,7 +23,6 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """Value of `apiVersion` in a body."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

@@ -1,4 +1,4 @@
-"""Pure: check that a response belongs to the request.
+"""Pure: check that a response belongs to the request, and what the body of a write shows of it.
 
 HTTP/1.1 relates an answer to its request by their order alone. Where a server or a proxy loses count, an
 object comes well formed in place of another one, and would be believed, or kept in a cache.
@@ -24,11 +24,6 @@ class _Metadata(msgspec.Struct):
     uid: str = ""
 
 
-class _Details(msgspec.Struct):
-    name: str = ""
-    uid: str = ""
-
-
 class _Item(msgspec.Struct):
     kind: str = ""
 
@@ -37,7 +32,7 @@ class _Answer(msgspec.Struct):
     kind: str = ""
     apiVersion: str = ""
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    details: _Details | None = None
+    details: _Metadata | None = None
 
 
 class _List(msgspec.Struct):
@@ -58,8 +53,7 @@ class ExpectedObject(NamedTuple):
     """One object that a request is of.
 
     Attributes:
-        resource: its kind.
-        namespace: its own, "" for a cluster-scoped one.
+        namespace: "" for a cluster-scoped one.
         name: "" where the API server makes one.
         uid: "" where it is not known.
         or_status: a `Status` is as good, as to a deletion and to an eviction.
@@ -72,11 +66,7 @@ class ExpectedObject(NamedTuple):
     or_status: bool = False
 
     def check(self, body: bytes) -> None:
-        """Hold an answer against this.
-
-        Raises:
-            MalformedAnswer: it is of something else.
-        """
+        """Raise MalformedAnswer where an answer is of something else."""
         # How the API server writes Kubernetes' own kinds, which saves reading most of them: 7 us of a Deployment.
         if self.name and body.startswith(self._beginning()):
             return
@@ -85,7 +75,7 @@ class ExpectedObject(NamedTuple):
         except UNDECODABLE:
             raise MalformedAnswer(f"requested {self}, received something that is not an API object") from None
         if self.or_status and found.kind == STATUS:
-            details = found.details or _Details()
+            details = found.details or _Metadata()
             came = (details.name or self.name, details.uid or self.uid)
             if came == (self.name, self.uid or came[1]):
                 return
@@ -118,20 +108,12 @@ class ExpectedObject(NamedTuple):
 
 
 class ExpectedList(NamedTuple):
-    """A list that a request is of.
-
-    Attributes:
-        resource: the kind of what is in it.
-    """
+    """A list of objects of a kind."""
 
     resource: Resource
 
     def check(self, body: bytes) -> None:
-        """Hold an answer against this.
-
-        Raises:
-            MalformedAnswer: it is of another kind, or no list.
-        """
+        """Raise MalformedAnswer where an answer is of another kind, or no list."""
         resource = self.resource
         beginning = f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}",'.encode()
         other_order = f'{{"apiVersion":"{resource.api_version}","kind":"{resource.kind}List",'.encode()
@@ -166,22 +148,13 @@ def _is_of(resource: Resource, body: bytes) -> bool:
 
 
 class ExpectedReview(NamedTuple):
-    """A question about a token or a permission, which the API server repeats with its answer.
-
-    Attributes:
-        kind: of the review.
-        spec: the question.
-    """
+    """A question (`spec`) about a token or a permission, which the API server repeats with its answer."""
 
     kind: str
     spec: Mapping[str, object]
 
     def check(self, body: bytes) -> None:
-        """Hold an answer against this.
-
-        Raises:
-            MalformedAnswer: it is to another question. Neither of both is quoted: it may be a token.
-        """
+        """Raise MalformedAnswer where an answer is to another question. Neither is quoted: it may be a token."""
         try:
             found = decode_nested(_decode_review, body)
         except UNDECODABLE:
@@ -220,3 +193,32 @@ def _named(found: _Answer) -> str:
     key = "/".join(part for part in (metadata.namespace, metadata.name) if part)
     uid = f" of uid {metadata.uid}" if metadata.uid else ""
     return f"{found.kind or 'an object of no kind'} {key}{uid}".rstrip()
+
+
+def _metadata_in(body: object) -> Mapping[str, object]:
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def name_in(body: object) -> str:
+    return str(_metadata_in(body).get("name") or "")
+
+
+def uid_in(body: object) -> str:
+    return str(_metadata_in(body).get("uid") or "")
+
+
+def expected_under(body: object) -> ExpectedObject | None:
+    """Return the object that answers a body of a subresource: a `Status`, or what was sent."""
+    if not isinstance(body, Mapping) or not body.get("kind"):
+        return None
+    group, _, version = str(body.get("apiVersion", "")).rpartition("/")
+    resource = Resource(group, version, "", str(body["kind"]))
+    metadata = _metadata_in(body)
+    return ExpectedObject(resource, str(metadata.get("namespace") or ""), name_in(body), or_status=True)
+
+
+def has_precondition(body: object) -> bool:
+    """Report whether a patch names the very object or the version that it is for."""
+    metadata = _metadata_in(body)
+    return bool(metadata.get("uid") or metadata.get("resourceVersion"))

@@ -10,12 +10,9 @@ from email.utils import parsedate_to_datetime
 
 
 def check_seconds(what: str, value: object) -> None:
-    """Check the seconds that an author gives, before a queue orders its keys by them.
+    """Raise ValueError unless these are seconds, before a queue orders its keys by them.
 
     A NaN is neither before nor after any time, so that the keys behind it would wait for ever.
-
-    Raises:
-        ValueError: they are no number, or less than 0.
     """
     if not isinstance(value, int | float) or not value >= 0:
         raise ValueError(f"{what} is {value!r}: it must be 0 seconds or more")
@@ -25,14 +22,9 @@ def check_seconds(what: str, value: object) -> None:
 class Backoff:
     """Delays after failures: `first_s`·2ⁿ up to `longest_s`, of which chance takes away a part.
 
-    Full jitter (a spread of 1) would let a client that came first hammer a server that has just come back; half keeps
-    the clients apart and still waits.
-
     Attributes:
-        first_s: seconds after the first failure.
-        longest_s: seconds that no delay exceeds.
-        spread: the largest part of a delay that chance may take away, 0 to 1.
-        uniform: draws between two numbers; passed in so that tests decide.
+        spread: the largest part of a delay that chance may take away, 0 to 1. Full jitter (1) would let a client that
+            came first hammer a server that has just come back; half keeps the clients apart and still waits.
     """
 
     first_s: float

@@ -1,9 +1,8 @@
 """The rules of list and watch, as a state machine that does no I/O.
 
 A `Watch` returns which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a
-sink with what it means, and returns how long to pause before the next request. Its states, and the rules on what ended
-a request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
-resourceVersions are here. All are tested as tables; moving bytes and time is the reflector's.
+sink with what it means, and returns how long to pause. Its states, and the rules on what ended a request (410, ERROR
+events, silence, backoff), are in `client.watch_ends`; moving bytes and time is the reflector's.
 
 The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
 every object; then *resumed* watches carry that on from the last resourceVersion. The server's answer decides whether
@@ -125,11 +124,8 @@ class Request:
 class _Listing:
     """Manner of requesting a snapshot from this server, by what its answers have shown.
 
-    Attributes:
-        page_size: objects in a page.
-        whole: this snapshot is requested in one piece where there are no streaming lists.
-        streaming: it has streaming lists, as far as is known.
-        streaming_failures: of these in a row.
+    `whole`: this snapshot is requested in one piece where there are no streaming lists, which the server has as far as
+    is known where `streaming`; `streaming_failures` counts these in a row.
     """
 
     page_size: int
@@ -141,10 +137,8 @@ class _Listing:
 class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
-    Invariant: each line changes the state in place, so that none is made for it.
-
-    Attributes:
-        failures: ended requests since the watch last worked: since a snapshot was complete, or a line was good.
+    Each line changes the state in place, so that none is made for it. `failures` counts the requests that ended since
+    the watch last worked: since a snapshot was complete, or a line was good.
     """
 
     def __init__(
@@ -157,14 +151,8 @@ class Watch(Generic[R]):
         page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """
-        Args:
-            decode: an object's JSON to its slim record; raises msgspec.DecodeError where it cannot.
-            sink: receives the snapshot and its changes.
-            label_selector: as in the API's query, "" for all objects.
-            field_selector: likewise.
-            page_size: objects per page where pages are needed.
-            uniform: the source of jitter.
+        """`decode` raises msgspec.DecodeError where it cannot read an object's JSON; selectors are as in the API's
+        query.
         """
         self._decode = decode
         self._sink = sink
@@ -183,7 +171,6 @@ class Watch(Generic[R]):
         return state.resource_version if isinstance(state, Watching | Listed) else ""
 
     def next_request(self) -> Request:
-        """The GET to send now."""
         match self._state:
             case Watching(version) | Listed(version):
                 self._state = Watching(version)
@@ -247,8 +234,7 @@ class Watch(Generic[R]):
         The half is not lost: the resumed watch begins before it.
 
         Raises:
-            ApiError: as `line` does.
-            MalformedAnswer: not even half an event.
+            MalformedAnswer: not even half an event; otherwise as `line`.
         """
         rest = rest.strip()
         if not rest:
@@ -282,7 +268,6 @@ class Watch(Generic[R]):
         return Pause(self._patience.pause_s(cause, error), cause, self.failures)
 
     def _recover(self, recovery: Recovery) -> None:
-        """Let what follows from an end be so."""
         listing = self._listing
         match recovery:
             case Recovery.NONE:

@@ -1,4 +1,4 @@
-"""End of a request of a list and watch: its cause, the recovery, and the pause before the next request.
+"""End of a request of a list and watch: its cause, the recovery, the pause before the next, and the remedy in words.
 
 All of it is values: where the watch is (`State`), what ended the request (`Cause`) and what follows (`Recovery`).
 `judge` finds the latter two and changes nothing; `client.watch` applies them.
@@ -13,6 +13,7 @@ from enum import Enum, StrEnum, auto
 from operator_runtime.client.errors import (
     AnswerTooLong,
     ApiError,
+    AuthenticationUnavailable,
     Expired,
     Forbidden,
     Invalid,
@@ -26,6 +27,7 @@ from operator_runtime.client.errors import (
     Unauthorized,
     Unreachable,
 )
+from operator_runtime.client.resources import Resource
 from operator_runtime.client.retry import Backoff
 
 # client-go's reflector backoff, 0.8 s doubling and forgotten after two healthy minutes, but to 10 s and not 30 s: that
@@ -40,6 +42,8 @@ MENDABLE_LONGEST_S = 5.0
 SHORT_WATCH_S = 1.0
 # After so many failures in a row of resuming, where the server answers but not with a watch, a new snapshot is taken.
 RESUME_TRIES = 5
+# Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
+_ANONYMOUS = '"system:anonymous"'
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ class Watching:
 
     Attributes:
         resource_version: the last one that the stream has vouched for.
-        events: how many this request has brought; those of the snapshot, where it began with one.
+        events: how many this request has brought, those of a snapshot that it began with included.
     """
 
     resource_version: str
@@ -144,7 +148,6 @@ def judge(
     Args:
         state: where the watch is; not one of pages, where a request ended by itself: a page came.
         error: what ended the request, None where it ended by itself.
-        lasted_s: seconds since it was sent.
         received_bytes: of the answer's body; 0 from a stream means that it was silent from end to end.
         failures: how many requests in a row have failed, if this one has.
     """
@@ -185,7 +188,7 @@ def judge(
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
-    """Return the recovery from a failure that may be due to the request itself.
+    """Recovery from a failure that may be due to the request itself.
 
     A server whose etcd cannot serve streaming lists answers 500 or nothing; another chokes on a version.
     """
@@ -214,6 +217,35 @@ def _unrelated_cause(error: KubeError) -> Cause:
             return Cause.SERVER_ERROR  # a gateway, or a server that boots
         case _:
             return Cause.OTHER
+
+
+def remedy_for(error: KubeError | None, resource: Resource, selectors: str) -> str:
+    """The remedy for what keeps a watch from working, in a sentence; "" where the error's message ends with that.
+
+    `error` is None where the answers end without an event; `selectors` is a text.
+    """
+    match error:
+        case NotFound():
+            return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
+        case Forbidden(message=message) if _ANONYMOUS in message:
+            return (
+                "The request carried no credential that the API server takes: "
+                "name a user with a token or a client certificate."
+            )
+        case Forbidden():
+            return f"Grant list and watch on {resource.qualified_name} to the operator's account."
+        case Unauthorized():
+            return "Give the operator a credential that the API server accepts."
+        case Unreachable():
+            return "Check that the API server runs and is reachable from here."
+        case AuthenticationUnavailable():
+            return ""  # its message ends with the remedy
+        case Invalid() if selectors:
+            return f"Correct the selector {selectors!r}, which the operator's code or settings specify."
+        case ApiError():
+            return "See the API server's log."
+        case _:
+            return "Check what is between the operator and the API server: a proxy, a load balancer."
 
 
 class Patience:

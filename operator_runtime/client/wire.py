@@ -34,12 +34,9 @@ class ConnectionCut(aiohttp.ClientConnectionError):
 class Wire(ResponseHandler):
     """A connection that knows besides how often it was used, whether its peer has spoken, and whether it rests.
 
-    HTTP/1.1 relates an answer to its request by their order alone: one that was not requested would be taken
-    for that to the next request, and each after it for that to the one after. aiohttp looks for left-over bytes when a
-    connection goes back to its pool, and not while it rests there.
-
-    Attributes:
-        requests: how many were sent.
+    HTTP/1.1 relates an answer to its request by their order alone: one that was not requested would be taken for that
+    to the next request, and so on. aiohttp looks for left-over bytes when a connection goes back to its pool, and not
+    while it rests there.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -44,17 +44,16 @@ class InitialKeys:
 
 
 class ControllerBuilder:
-    """Adds reasons to reconcile to one controller; each method gives the builder back.
-
-    `kind` is what its keys name.
+    """Adds reasons to reconcile to one controller, whose keys name objects of `kind`; each method gives the builder
+    back.
 
     A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key whose turn was put off until a write of
     its own is shown is enqueued whatever a predicate returns, as this change may be that write. What a list brings has
     a low priority.
 
-    What a mapping function or a predicate raises is logged and stops nothing: a predicate that
-    fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
+    What a mapping function or a predicate raises is logged and stops nothing: a predicate that fails counts the change,
+    a mapping function that fails, or gives no key, enqueues nothing.
     """
 
     def __init__(
@@ -85,12 +84,7 @@ class ControllerBuilder:
     ) -> ControllerBuilder:
         """Enqueue the owner of an object of `kind`, by its controller reference, also when the owner is gone already.
 
-        Args:
-            kind: what is owned.
-            when: which changes count.
-            labels: label selector of the watch.
-            crd_hint: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
+        Otherwise as `watches`.
         """
         return self.watches(kind, self._owner_of, when=when, labels=labels, crd_hint=crd_hint, optional=optional)
 
@@ -108,7 +102,6 @@ class ControllerBuilder:
         """Enqueue what `map_to_keys` finds for an object of `kind`.
 
         Args:
-            kind: what is watched.
             map_to_keys: the keys for an object; quick, and without I/O.
             when: which changes count.
             labels: label selector of the watch.
@@ -151,11 +144,7 @@ class ControllerBuilder:
         return self
 
     def watches_channel(self, channel: Channel[E], map_to_keys: Callable[[E], MappedKeys]) -> ControllerBuilder:
-        """Enqueue what `map_to_keys` finds for an event of `channel`.
-
-        Raises:
-            TypeError: `map_to_keys` is a coroutine function.
-        """
+        """Enqueue what `map_to_keys`, which is no coroutine function, finds for an event of `channel`."""
         keys = self._keys(map_to_keys, "an event of a channel")
 
         def received(event: E) -> None:
@@ -174,10 +163,7 @@ class ControllerBuilder:
         Args:
             store: the cache of the controller's own kind.
             overdue: whether an object is such a one, as its status has another generation as reconciled last;
-                quick, and without I/O.
-
-        Raises:
-            TypeError: `overdue` is a coroutine function.
+                quick, without I/O, and no coroutine function.
         """
         check_plain(overdue, f"what controller {self.controller.name!r} begins with")
         self._initial_keys.add(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)), first=True)

@@ -25,11 +25,7 @@ class Channel(Generic[E]):
         self._thread = 0
 
     def listen(self, listener: Callable[[E], None]) -> None:
-        """Call `listener` with each event from now on, on the event loop that runs now.
-
-        Raises:
-            RuntimeError: no event loop runs.
-        """
+        """Call `listener` with each event from now on, on the event loop that runs now, or RuntimeError."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._listeners.append(listener)
 

@@ -15,11 +15,11 @@ from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.discovery import has_subresource
 from operator_runtime.client.errors import Conflict, NotFound
-from operator_runtime.client.frames import object_of
+from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
 from operator_runtime.client.resources import Resource
+from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
-from operator_runtime.controller.paged_list import paged_list
 from operator_runtime.objects.api_objects import parts_of
 from operator_runtime.objects.bodies import (
     Body,
@@ -48,10 +48,7 @@ def _none(_kind: Kind[Any]) -> tuple[()]:
 
 
 class Client:
-    """Gets, lists and writes objects as one field manager.
-
-    Attributes:
-        field_manager: names the operator in managedFields.
+    """Gets, lists and writes objects as one field manager, which names the operator in managedFields.
 
     Each method raises a `KubeError` where the API server refuses or cannot be reached: let it pass, and the controller
     tries again; and a ValueError or TypeError, before anything is sent, where the request makes no sense.
@@ -65,13 +62,10 @@ class Client:
         own_writes_of: Callable[[str], OwnWrites | None] = _nobody,
         stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = _none,
     ) -> None:
-        """
-        Args:
-            api: speaks to the API server.
-            field_manager: names the operator in managedFields.
-            own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
-                observed by `Resource.qualified_name`.
-            stores_of: the caches of a kind, into which the answers to updates go.
+        """Args:
+        own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
+            observed by `Resource.qualified_name`.
+        stores_of: the caches of a kind, into which the answers to updates go.
         """
         if not field_manager:
             raise ValueError("field_manager is empty: name the operator, always by the same name")
@@ -81,30 +75,46 @@ class Client:
         self._stores_of = stores_of
 
     async def get(self, kind: Kind[R], key: ObjectKey) -> R:
-        """One object, live.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """One object, live; NotFound where there is none."""
         answer = await self._api.get(kind.resource, checked_key(kind.resource, key), key.name)
         return object_of(kind.decode, answer)
 
     async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "", *, fields: str = "") -> list[R]:
-        """List all objects of a kind, live.
+        """List all objects of a kind, live, page by page, so that no answer is larger than it may be.
 
         Args:
-            kind: of the objects.
-            namespace: theirs, None for all namespaces.
+            namespace: None for all namespaces, and for a cluster-scoped kind.
             labels: label selector, as in the API's query: `app=shell,tier!=test`.
             fields: field selector, likewise: `involvedObject.uid=…`. Which fields can be selected is the kind's matter.
+
+        Raises:
+            KubeError: a page did not come, as its pages took longer than the server keeps a version, or is too long.
+            ValueError: the kind has no namespaces, or the name is empty.
         """
-        return await paged_list(self._api, kind, namespace, {"labelSelector": labels, "fieldSelector": fields})
+        resource = kind.resource
+        if namespace is not None and not (namespace and resource.namespaced):
+            raise ValueError(
+                f"namespace is {namespace!r} for a list of {resource.plural}: "
+                "name a namespace, or give None for all of them and for cluster-scoped kinds"
+            )
+        selectors = {"labelSelector": labels, "fieldSelector": fields}
+        query = {name: text for name, text in selectors.items() if text} | {"limit": str(PAGE_SIZE)}
+        path, expected = resource.path(namespace), ExpectedList(resource)
+        found: list[R] = []
+        while True:
+            answer = await self._api.request(
+                "GET", path, query=query, gzip=True, max_bytes=MAX_PAGE_BYTES, expected=expected
+            )
+            page = page_of(answer)
+            found += [kind.decode(item) for item in page.items or ()]
+            if not page.metadata.continue_:
+                return found
+            query["continue"] = page.metadata.continue_
 
     async def serves(self, kind: Kind[Any], subresource: str) -> bool:
         """Report whether the API server has a subresource of a kind, such as `resize` of pods (since Kubernetes 1.33).
 
-        Raises:
-            ValueError: its answer cannot be read.
+        Raises ValueError where its answer cannot be read.
         """
         answer = await self._api.request("GET", kind.resource.group_path, gzip=True)
         return has_subresource(kind.resource, subresource, answer)
@@ -113,7 +123,6 @@ class Client:
         """A new object.
 
         Args:
-            kind: of the object.
             body: as in a manifest; apiVersion and kind may be left out. It is refused for a field that the kind does
                 not have.
 
@@ -139,7 +148,6 @@ class Client:
         body to change that very one or none.
 
         Args:
-            kind: of the object.
             body: what we want of it, as in a manifest; apiVersion and kind may be left out; a None is.
             force: take fields from other managers, as a controller should; else that is a Conflict.
         """
@@ -169,7 +177,6 @@ class Client:
         """JSON merge patch (RFC 7386): objects merge, everything else is replaced, None removes.
 
         Args:
-            kind: of the object.
             which: the object, and no successor of its name; or its key, for whatever has that name.
             body: the change. `metadata.uid` makes it a change of that object alone, as giving the object does,
                 `metadata.resourceVersion` one of that version alone: else a Conflict.
@@ -195,9 +202,6 @@ class Client:
     ) -> R:
         """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they have
         `$patch: replace`. Otherwise as `patch`; subresources are such as `resize` of a pod.
-
-        Raises:
-            NotFound: there is no such object, or its kind has no such subresource.
         """
         key, uid = identity_of(which)
         patch = patch_body(kind.resource, key, body, uid)
@@ -222,7 +226,6 @@ class Client:
         """Make the status of `obj` this one; nothing is sent where it is so already, and `obj` itself is given back.
 
         Args:
-            kind: of the object.
             obj: the version that the status was made for; another one in its place is a Conflict.
             status: the whole of it. A field that it leaves out, or has as None, is removed, unless the type of the
                 kind's status does not know it.
@@ -258,7 +261,6 @@ class Client:
         where an earlier try that was not answered has taken the object already.
 
         Args:
-            kind: of the object.
             which: the object, and no successor of its name; or its key.
             uid: of the object, where only its key is given.
             resource_version: delete that version alone.
@@ -336,8 +338,6 @@ class Client:
         """The object that a write was answered with, which the key that it was made for now waits to see.
 
         Args:
-            kind: of the object.
-            answer: its JSON.
             updated: it was there before. So its caches take the answer at once, but for one that has left them; what
                 was just created they do not, as no event would ever take out what was deleted meanwhile.
             guard: the version that alone the write was of. Its maker knows all that is new to a cache that held
@@ -371,11 +371,7 @@ class Client:
             own.expect_change(reconciled, kind.resource.qualified_name, obj)
 
     async def writers(self, kind: Kind[Any], key: ObjectKey) -> Writers:
-        """Read who wrote which field of an object, live.
-
-        Raises:
-            NotFound: there is none.
-        """
+        """Read who wrote which field of an object, live; NotFound where there is none."""
         return Writers(await self._api.get(kind.resource, checked_key(kind.resource, key), key.name))
 
     def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:

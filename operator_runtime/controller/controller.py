@@ -56,10 +56,8 @@ Reconcile = Callable[[K], Awaitable[Result]]
 class StaleCache(KubeError):
     """The caches are behind what a write, or a read from the API server, has found: nothing is done on what they show.
 
-    Raised by a reconcile, it is no failure: the key is reconciled again when an event comes.
-
-    Attributes:
-        retry_s: and after so many seconds at the latest.
+    Raised by a reconcile, it is no failure: the key is reconciled again when an event comes, and after `retry_s`
+    seconds at the latest.
     """
 
     def __init__(self, message: str, *, retry_s: float = 5.0) -> None:
@@ -92,8 +90,6 @@ _PROCESS_ID = secrets.token_hex(3)
 
 
 class ReconcileContext(NamedTuple):
-    """Reconcile that the current task works for."""
-
     controller: str
     key: object
     sequence: int
@@ -163,21 +159,12 @@ class Controller(Generic[K]):
         observer: ReconcileObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            name: names the controller in logs and metrics.
-            reconcile: coroutine function that makes the world of one key as it should be.
-            config: numbers; the defaults of `ControllerConfig` if None.
-            queue: where the keys come from; one of its own if None.
-            initial_keys: the keys to reconcile when it begins.
-            delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
-                has seen the key's own last write. A key that waits is neither counted nor logged.
-            around: gives `reconcile` with what comes before and after it.
-            observer: called with each reconcile.
-            clock: measures durations, in seconds.
-
-        Raises:
-            TypeError: `reconcile` is not a coroutine function.
+        """Args:
+        name: names the controller in logs and metrics.
+        reconcile: coroutine function that makes the world of one key as it should be; else a TypeError is raised.
+        delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
+            has seen the key's own last write. A key that waits is neither counted nor logged.
+        around: gives `reconcile` with what comes before and after it.
         """
         if not is_coroutine_function(reconcile):
             raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
@@ -203,8 +190,8 @@ class Controller(Generic[K]):
     def enqueue(self, key: K, *, priority: int = 0) -> None:
         """Enqueue a key, as the handlers of caches do. It counts for nothing before `begin`.
 
-        A standby would heap up keys for as long as it stands by, of objects that are long gone, and reconcile each of
-        them hours late. It reconciles everything that is there when its turn comes.
+        A standby would heap up keys, of objects that are long gone, and reconcile each of them hours late. It
+        reconciles everything that is there when its turn comes.
         """
         if self._begun:
             self.queue.add(key, priority=priority)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 from operator_runtime.cache.reflector import Reflector
-from operator_runtime.cache.selection import Selection
-from operator_runtime.cache.store import Store
+from operator_runtime.cache.store import Selection, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, NotFound
 from operator_runtime.client.watch import Record
@@ -64,7 +63,6 @@ class Informers:
         return cast("Store[R]", informer.store)
 
     def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:
-        """Return all caches of a kind."""
         return (each.store for each in self._stores.values() if each.kind is kind)
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:

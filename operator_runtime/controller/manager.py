@@ -31,11 +31,9 @@ class Service(Protocol):
 
     async def run(self) -> None:
         """Work until `stop` was called and what was begun is finished."""
-        ...
 
     def stop(self) -> None:
         """Begin nothing more."""
-        ...
 
 
 class Runnable(Service, Protocol):
@@ -50,7 +48,6 @@ class Leadership(Protocol):
 
     async def elected(self) -> None:
         """Wait until this process leads. That it does not any more ends the process elsewhere."""
-        ...
 
 
 class UnexpectedEndError(Exception):
@@ -58,13 +55,12 @@ class UnexpectedEndError(Exception):
 
 
 class Manager:
-    """Owns the life of reflectors, controllers and services. Add everything before `run`."""
+    """Owns the life of reflectors, controllers and services. Add everything before `run`, or a RuntimeError is raised.
+
+    `leadership` is what the runnables wait for; None where there is no other replica.
+    """
 
     def __init__(self, leadership: Leadership | None = None) -> None:
-        """
-        Args:
-            leadership: what the runnables wait for; None where there is no other replica.
-        """
         self._leadership = leadership
         self._reflectors: list[Reflector[Any]] = []
         self._runnables: list[Runnable] = []
@@ -92,20 +88,14 @@ class Manager:
         return self._running
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
-        """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`).
-
-        Raises:
-            RuntimeError: it runs already, so that nothing would fill the cache.
-        """
+        """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`)."""
         self._check_not_running(f"the watch of {reflector.description}")
         self._reflectors.append(reflector)
 
     def add_runnable(self, runnable: Runnable) -> None:
         """Run once all caches are settled; stopped before everything else.
 
-        Raises:
-            RuntimeError: it runs already.
-            ValueError: there is one of that name: logs and metrics could not distinguish them.
+        Raises ValueError where there is one of that name: logs and metrics could not distinguish them.
         """
         self._check_not_running(f"the controller {runnable.name!r}")
         if any(runnable.name == other.name for other in self._runnables):
@@ -113,11 +103,7 @@ class Manager:
         self._runnables.append(runnable)
 
     def add_service(self, name: str, service: Service) -> None:
-        """Run next to everything from the start on; stopped last.
-
-        Raises:
-            RuntimeError: it runs already.
-        """
+        """Run next to everything from the start on; stopped last."""
         self._check_not_running(f"the service {name!r}")
         self._services.append((name, service))
 

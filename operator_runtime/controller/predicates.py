@@ -1,8 +1,8 @@
 """Predicates for `ControllerBuilder`, which choose the changes that are worth a reconcile, as controller-runtime's do.
 
 A predicate is called with the object before and after a change: None before means that it is new (or that the operator
-has just begun), None after that it is gone. A change that differs in nothing but the resourceVersion enqueues nothing
-anyway. Predicates only spare work: a reconcile reads the state itself, so that one in vain does no harm.
+has just begun), None after that it is gone. A change of nothing but the resourceVersion enqueues nothing anyway.
+Predicates only spare work: a reconcile reads the state itself, so that one in vain does no harm.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ class PrinterColumn:
         name: heading; kubectl prints it in capitals.
         type: type of the cell; a "date" is printed as an age.
         json_path: where the value stands in the object, such as `.spec.size`.
-        description: what the column means.
         priority: 0 is always shown, more only with `-o wide`.
     """
 

@@ -1,8 +1,7 @@
 """Errors of an author's functions while a cache takes a change: they are logged and stop nothing.
 
 A mapping function, a predicate or an index function that fails on one object must not end a process that takes care of
-a thousand others: it would end again at each start, for as long as that object is there. What is done instead is logged
-with the error, by the name of the function and with a traceback.
+a thousand others: it would end again at each start, for as long as that object is there.
 """
 
 from __future__ import annotations
@@ -35,14 +34,7 @@ class CallbackErrors:
         self._reminders: dict[tuple[str, str], ReportPace] = {}
 
     def report(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
-        """A function failed.
-
-        Args:
-            function: the author's.
-            about: what it was called with, in words: `ConfigMap shop/a`.
-            instead: what is done now, to follow a colon.
-            error: what it raised.
-        """
+        """A function failed for `about` (`ConfigMap shop/a`); `instead`, to follow a colon, is what is done now."""
         name, what = described(function), f"{type(error).__name__}: {error}"
         identity = name, _DIGITS.sub("#", what)
         new = identity not in self._reminders
@@ -77,10 +69,8 @@ def is_coroutine_function(function: Callable[..., object]) -> bool:
 
 
 def check_plain(function: Callable[..., object], what: str) -> None:
-    """Refuse an author's function that would have to be awaited where nothing waits.
-
-    Raises:
-        TypeError: it is a coroutine function, or cannot be called.
+    """Refuse, with a TypeError, an author's function that would have to be awaited where nothing waits, or cannot be
+    called.
     """
     if not callable(function):
         raise TypeError(f"{what} is {function!r}, which cannot be called")

@@ -51,10 +51,8 @@ class FailureLog(Generic[K]):
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
     Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server
-    that was out of reach for less than a minute, but for one key that speaks for all. The lines are written inside the
-    reconcile, whose controller and key the log adds to them. Only keys that fail are held.
-
-    Invariant: `_speaker` is a key that fails, or None.
+    that was out of reach for less than a minute, but for one key (`_speaker`) that speaks for all. The lines are
+    written inside the reconcile, whose controller and key the log adds to them. Only keys that fail are held.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -90,7 +88,6 @@ class FailureLog(Generic[K]):
         )
 
     def worked(self, key: K) -> None:
-        """An attempt went well."""
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)

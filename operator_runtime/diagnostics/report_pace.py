@@ -10,20 +10,13 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 class ReportPace:
     """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
 
-    A thing that did not happen for the longest pause is reported as at first.
-
-    Attributes:
-        unreported: how often it was kept quiet before it was last reported.
+    A pause begins with `first_s` and doubles up to `longest_s`. A thing that did not happen for the longest pause is
+    reported as at first. `unreported` is how often it was kept quiet before it was last reported.
     """
 
     __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "unreported")
 
     def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
-        """
-        Args:
-            first_s: seconds of quiet after it was first reported.
-            longest_s: the pause, which doubles each time, ends there.
-        """
         self._first_s = first_s
         self._longest_s = longest_s
         self._pause_s = first_s

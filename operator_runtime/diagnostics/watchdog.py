@@ -37,13 +37,7 @@ def stack_of(thread_id: int | None) -> traceback.StackSummary:
 
 
 class Places(NamedTuple):
-    """Folders whose files are never blamed, each with all below it.
-
-    Attributes:
-        runtime: this runtime.
-        installed: where packages are installed, an author's own maybe among them.
-        standard: Python's standard library, which may hold `installed`.
-    """
+    """Folders whose files are never blamed; Python's standard library may hold the folders of installed packages."""
 
     runtime: Path
     installed: tuple[Path, ...]
@@ -51,7 +45,6 @@ class Places(NamedTuple):
 
     @classmethod
     def here(cls) -> Places:
-        """Return the folders of this process."""
         import sysconfig  # seldom needed
 
         paths, runtime = sysconfig.get_paths(), Path(__file__).parents[1]
@@ -79,12 +72,7 @@ def blamed(stack: Sequence[traceback.FrameSummary], places: Places) -> list[trac
 
 
 class Stall(NamedTuple):
-    """A stall that is reported.
-
-    Attributes:
-        seconds: how long it has lasted.
-        unreported: how many there were since the last that was reported.
-    """
+    """A stall that is reported, and how many were not since the last that was."""
 
     seconds: float
     unreported: int
@@ -93,8 +81,7 @@ class Stall(NamedTuple):
 class StallDetector:
     """Pure: choice of the stalls that are logged, and of the times to check.
 
-    Invariants:
-        `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
+    `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
     """
 
     def __init__(self, after_s: float, now: float) -> None:
@@ -124,10 +111,9 @@ class EventLoopWatchdog:
     """Measures how late the event loop is, and warns when it has not run for a second; a service of the manager.
 
     A timer on the loop records that it runs, and a thread checks whether it did: three wake-ups a second in all, some
-    0.4 ms of processor time. The thread cannot check while C code
-    keeps the interpreter's lock (a huge document that is parsed): that shows in the metric alone.
-
-    `_due_at` and `_reported` are all that the two share; each is replaced as a whole.
+    0.4 ms of processor time. The thread cannot check while C code keeps the interpreter's lock (a huge document that is
+    parsed): that shows in the metric alone. `_due_at` and `_reported` are all that the two share; each is replaced as a
+    whole.
     """
 
     def __init__(
@@ -137,12 +123,10 @@ class EventLoopWatchdog:
         after_s: float = STALL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
-            observe_lag: called at each beat with how many seconds the loop is late.
-            after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
-                twice in that time.
-            clock: monotonic seconds.
+        """Args:
+        observe_lag: called at each beat with how many seconds the loop is late.
+        after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
+            twice in that time.
         """
         self._observe_lag = observe_lag
         self._after_s = after_s
@@ -166,7 +150,6 @@ class EventLoopWatchdog:
             self._ended.set()
 
     def stop(self) -> None:
-        """Make `run` return."""
         self._stopping.set()
 
     def _arm(self) -> None:
@@ -182,7 +165,6 @@ class EventLoopWatchdog:
         self._arm()
 
     def _watch(self, thread_id: int) -> None:
-        """Watch the loop, on a thread of its own."""
         detector = StallDetector(self._after_s, self._clock())
         while not self._ended.wait(max(0.0, detector.check_at - self._clock())):
             due_at = self._due_at

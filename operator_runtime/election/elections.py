@@ -35,15 +35,9 @@ class ElectionError(KubeError):
 
 @dataclass(frozen=True, slots=True)
 class ElectionConfig:
-    """Configuration of leader election.
+    """Configuration of leader election: by a Lease that is renewed, or by a ConfigMap that its owner frees.
 
-    Attributes:
-        mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
-        name: of either.
-        namespace: of either; None for this pod's own.
-        timing: the lengths of an election by a Lease.
-        user_agent: names us to the API server.
-        field_manager: named by every write.
+    `namespace` None is this pod's own; `user_agent` names us to the API server.
     """
 
     mode: Literal["lease", "life"]
@@ -55,11 +49,7 @@ class ElectionConfig:
 
 
 def election_of(config: ElectionConfig | None, access: ClusterAccess, environ: Mapping[str, str]) -> Election | None:
-    """The election to stand for; None where this process leads without one.
-
-    Raises:
-        ElectionError: an election was requested that cannot be held here.
-    """
+    """The election to stand for; None where this process leads without one. Raises as `lock_of`."""
     if config is None:
         return None
     lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)
@@ -81,8 +71,7 @@ def election_of(config: ElectionConfig | None, access: ClusterAccess, environ: M
 def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectKey | None:
     """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
 
-    Raises:
-        ElectionError: an election was requested that cannot be held here.
+    Raises ElectionError where an election was requested that cannot be held here.
     """
     if config.mode == "life" and not in_pod:
         return None

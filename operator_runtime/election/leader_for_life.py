@@ -1,9 +1,9 @@
 """Leader for life: the replica that creates the ConfigMap leads until its Pod is gone.
 
-The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
-and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so
-does one that was evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
+The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. Nothing is renewed:
+two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes the ConfigMap. A pod
+whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so does one that was
+evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 import orjson
@@ -21,9 +21,10 @@ import orjson
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
-from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS
+from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
 from operator_runtime.client.response_identity import ExpectedObject
 from operator_runtime.client.retry import Backoff
+from operator_runtime.objects.api_objects import OwnerReference, PlainObject, plain_object
 
 logger = logging.getLogger(__name__)
 
@@ -38,68 +39,30 @@ class _NotYetError(KubeError):
     """Reason that this process cannot take part now. The message has what is missing, and the remedy."""
 
 
-class _Owner(msgspec.Struct):
-    kind: str
-    name: str
-    uid: str
-
-
-class _Meta(msgspec.Struct):
-    name: str
-    uid: str = ""
-    deletionTimestamp: str | None = None
-    ownerReferences: list[_Owner] = msgspec.field(default_factory=list)
-
-
-class _PodCondition(msgspec.Struct):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-    reason: str = ""
-    conditions: list[_PodCondition] = msgspec.field(default_factory=list)
-
-
-class _Spec(msgspec.Struct):
-    nodeName: str = ""
-
-
-class Observed(msgspec.Struct):
-    """A ConfigMap, a Pod or a Node, as far as this election reads it."""
-
-    metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_decode = msgspec.json.Decoder(Observed).decode
-
-
 class LeaderVerdict(StrEnum):
-    """Verdict on a leader."""
-
     WAIT = "wait"
     DELETE = "delete"
     DELETE_AT_ONCE = "delete without waiting for its node"
 
 
-def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> LeaderVerdict:
-    """Decide about the leader's pod, given its node.
-
-    Args:
-        pod: the leader's.
-        node: the pod's, None where there is none of that name.
-        node_known: False where the node could not be read.
-    """
-    if pod.status.phase in ENDED:
+def verdict(pod: PlainObject, node: PlainObject | None, *, node_known: bool = True) -> LeaderVerdict:
+    """Decide about the leader's pod by its node, which is None where there is none, or it is not `node_known`."""
+    if _status(pod).get("phase") in ENDED:
         return LeaderVerdict.DELETE
-    ready = node is not None and any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    conditions = () if node is None else _status(node).get("conditions", ())
+    ready = any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions)
     # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
-    if pod.metadata.deletionTimestamp is not None and pod.spec.nodeName and node_known and not ready:
+    if pod.deleting and _node_name(pod) and node_known and not ready:
         return LeaderVerdict.DELETE_AT_ONCE
     return LeaderVerdict.WAIT
+
+
+def _status(obj: PlainObject) -> dict[str, Any]:
+    return obj.body.get("status") or {}
+
+
+def _node_name(pod: PlainObject) -> str:
+    return (pod.body.get("spec") or {}).get("nodeName") or ""
 
 
 class LifeElection:
@@ -137,18 +100,13 @@ class LifeElection:
         await self._client.close()
 
     def may_write(self) -> None:
-        """The write fence (`client.write_fence`).
-
-        Raises:
-            WriteRefused: this process does not lead yet.
-        """
+        """Raise WriteRefused while this process does not lead: the write fence (`client.connection_pools`)."""
         if not self.leading:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 
     async def elected(self) -> None:
-        """Wait until this process leads."""
         waits = 0
-        own: Observed | None = None
+        own: PlainObject | None = None
         while True:
             try:
                 own = own or await self._own_pod()
@@ -161,16 +119,20 @@ class LifeElection:
         self.leading = True
         logger.info("leading for life: %s is owned by pod %s", self, self._pod_name)
 
-    async def _own_pod(self) -> Observed:
+    async def _read(self, resource: Resource, name: str, namespace: str | None) -> PlainObject:
+        answer = await self._client.get(resource, namespace, name)
+        return plain_object(answer, resource.api_version, resource.kind)
+
+    async def _own_pod(self) -> PlainObject:
         try:
-            return _decode(await self._client.get(PODS, self.lock.namespace, self._pod_name))
+            return await self._read(PODS, self._pod_name, self.lock.namespace)
         except NotFound:
             raise _NotYetError(
                 f"there is no pod {self._pod_name} in namespace {self.lock.namespace}; set POD_NAME to this pod's name"
                 " (valueFrom: fieldRef: fieldPath: metadata.name)"
             ) from None
 
-    async def _tried(self, own: Observed) -> bool:
+    async def _tried(self, own: PlainObject) -> bool:
         """One try; whether this process leads."""
         try:
             await self._client.create(
@@ -180,40 +142,41 @@ class LifeElection:
         except Conflict:
             pass
         try:
-            found = _decode(await self._client.get(CONFIG_MAPS, self.lock.namespace, self.lock.name))
+            found = await self._read(CONFIG_MAPS, self.lock.name, self.lock.namespace)
         except NotFound:  # freed just now
             return False
-        holder = next((each for each in found.metadata.ownerReferences if each.kind == PODS.kind), None)
+        holder = next((each for each in found.owners if each.kind == PODS.kind), None)
         if holder is None:
             raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
-        if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
+        if holder.uid == own.uid:  # this container has been restarted, its pod is the same
             return True
         self._log_once(logging.INFO, f"waiting: {self} is owned by pod {holder.name}")
         await self._judge(holder)
         return False
 
-    def _body(self, own: Observed) -> dict[str, object]:
-        owner = {"apiVersion": PODS.api_version, "kind": PODS.kind, "name": self._pod_name, "uid": own.metadata.uid}
+    def _body(self, own: PlainObject) -> dict[str, object]:
+        owner = {"apiVersion": PODS.api_version, "kind": PODS.kind, "name": self._pod_name, "uid": own.uid}
         metadata = {"name": self.lock.name, "namespace": self.lock.namespace, "ownerReferences": [owner]}
         return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
 
-    async def _judge(self, holder: _Owner) -> None:
+    async def _judge(self, holder: OwnerReference) -> None:
         """Delete the leader's pod where nothing else will."""
         try:
-            pod = _decode(await self._client.get(PODS, self.lock.namespace, holder.name))
+            pod = await self._read(PODS, holder.name, self.lock.namespace)
         except NotFound:  # the garbage collector is on its way
             return
-        if pod.metadata.uid != holder.uid:
+        if pod.uid != holder.uid:
             return
         node, known = await self._node(pod)
         judged = verdict(pod, node, node_known=known)
         if judged is LeaderVerdict.WAIT:
             return
         options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
-        why = f"it has ended for good ({pod.status.reason or pod.status.phase})"
+        status = _status(pod)
+        why = f"it has ended for good ({status.get('reason') or status.get('phase')})"
         if judged is LeaderVerdict.DELETE_AT_ONCE:
             options["gracePeriodSeconds"] = 0
-            why = f"its node {pod.spec.nodeName} is lost"
+            why = f"its node {_node_name(pod)} is lost"
         try:
             path = PODS.path(self.lock.namespace, holder.name)
             expected = ExpectedObject(PODS, self.lock.namespace, holder.name, holder.uid, or_status=True)
@@ -226,12 +189,12 @@ class LifeElection:
             return
         logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
 
-    async def _node(self, pod: Observed) -> tuple[Observed | None, bool]:
+    async def _node(self, pod: PlainObject) -> tuple[PlainObject | None, bool]:
         """The pod's node, and whether it could be read."""
-        if pod.metadata.deletionTimestamp is None or not pod.spec.nodeName:
+        if not (pod.deleting and _node_name(pod)):
             return None, False
         try:
-            return _decode(await self._client.get(NODES, None, pod.spec.nodeName)), True
+            return await self._read(NODES, _node_name(pod), None), True
         except NotFound:
             return None, True
         except Forbidden as error:

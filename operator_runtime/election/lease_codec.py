@@ -1,9 +1,8 @@
-"""The Lease of an election as the API has it: bytes to the record that `leader` decides about, and back."""
+"""The Lease of an election as the API has it: bytes to the record that `lease_decision` decides about, and back."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,31 +28,6 @@ class _Spec(msgspec.Struct):
     leaseTransitions: int | None = None
 
 
-class LeaseRecord(NamedTuple):
-    """Lease as a store holds it."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    spec: _Spec
-
-    def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or have one
-        that no leader has.
-        """
-        spec = self.spec
-        duration_s = default_duration_s if spec.leaseDurationSeconds is None else float(spec.leaseDurationSeconds)
-        return Lease(
-            uid=self.uid,
-            resource_version=self.resource_version,
-            holder=spec.holderIdentity or "",
-            duration_s=min(duration_s, LONGEST_LEASE_S),
-            acquire_time=spec.acquireTime,
-            transitions=spec.leaseTransitions or 0,
-        )
-
-
 class _Object(msgspec.Struct):
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -62,15 +36,24 @@ class _Object(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Object).decode
 
 
-def lease_record(raw: msgspec.Raw | bytes) -> LeaseRecord:
-    """A record from a Lease's JSON.
+def lease_of(raw: msgspec.Raw | bytes, default_duration_s: float) -> Lease:
+    """The record for the rules of the election from a Lease's JSON; msgspec.DecodeError where it is none.
 
-    Raises:
-        msgspec.DecodeError: it is none.
+    A Lease that was made by hand may lack a duration, or have one that no leader has.
     """
     found = _decode(raw)
-    meta = found.metadata
-    return LeaseRecord(meta.namespace, meta.name, meta.uid, meta.resourceVersion, found.spec)
+    meta, spec = found.metadata, found.spec
+    duration_s = default_duration_s if spec.leaseDurationSeconds is None else float(spec.leaseDurationSeconds)
+    return Lease(
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        holder=spec.holderIdentity or "",
+        duration_s=min(duration_s, LONGEST_LEASE_S),
+        acquire_time=spec.acquireTime,
+        transitions=spec.leaseTransitions or 0,
+        namespace=meta.namespace,
+        name=meta.name,
+    )
 
 
 def micro_time(when: datetime) -> str:

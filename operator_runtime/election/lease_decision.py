@@ -109,7 +109,6 @@ def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> S
 
 
 def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
-    """Take in the record that the watch has shown."""
     is_own = lease is not None and lease.holder == me.identity
     # That an own write was taken is no news; what else is seen while it is under way may be newer than it. It stays so
     # when the watch then goes back to that write, as after a list of an API server that is behind.
@@ -127,7 +126,6 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
 
 
 def _fetched(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
-    """Take in the record that was read."""
     if state.overtaken and (state.disputed or not _same(state, lease)):
         # Which of the two is the newer one is not known: a watch may be behind, and so may an answer be.
         return _decide(me, replace(state, request=None, failure="", stale=True, next_at=now), now)
@@ -181,7 +179,6 @@ def _releasing(me: Candidate, state: State, now: float) -> Step:
 
 
 def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
-    """Take in the record that an own write made."""
     doubtful = state.overtaken
     state = replace(state, request=None, failure="", lease=lease, stale=doubtful, in_doubt=doubtful)
     state = replace(state, disputed=doubtful and state.phase is Phase.LEADING)
@@ -203,7 +200,6 @@ def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
 
 
 def _decide(me: Candidate, state: State, now: float) -> Step:
-    """Decide the next action in this state at the time `now`."""
     if state.phase is Phase.LEADING and now >= state.write_until:
         failure = f": {state.failure}" if state.failure else ""
         return _lost(state, f"it could not be renewed within {me.timing.renew_deadline_s:g} s{failure}")

@@ -15,14 +15,16 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import NoReturn, Self
+from typing import Self
+
+import msgspec
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.lease_codec import LeaseRecord, lease_body, lease_record
+from operator_runtime.election.lease_codec import lease_body, lease_of
 from operator_runtime.election.lease_decision import step, wake_at
 from operator_runtime.election.lease_state import (
     Candidate,
@@ -67,18 +69,11 @@ def own_identity(environ: Mapping[str, str]) -> str:
     return f"{environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
 
 
-def _exit_at_once(code: int) -> NoReturn:
-    os._exit(code)
-
-
 class LeaseElection:
     """Stands for election from the first `elected` on, leads when it is its turn, and lets go in `__aexit__`.
 
-    So a replica that cannot do the work, as its caches never get complete, does not keep others from it.
-
-    Attributes:
-        slow_paths: how often the leader had to read before it could renew, as another client seemed to have changed
-            the Lease.
+    So a replica that cannot do the work, as its caches never get complete, does not keep others from it. `slow_paths`
+    counts how often the leader had to read before it could renew, as another client seemed to have changed the Lease.
     """
 
     def __init__(
@@ -90,22 +85,17 @@ class LeaseElection:
         *,
         field_manager: str,
         clock: Callable[[], float] = awake_or_asleep,
-        end_process: Callable[[int], object] = _exit_at_once,
+        end_process: Callable[[int], object] = os._exit,
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
-        """
-        Args:
+        """Args:
             client: for the election alone, without a write fence; it is closed at the end.
-            lock: namespace and name of the Lease.
             identity: see `own_identity`.
-            timing: the lengths of the protocol.
-            field_manager: named by every write.
             clock: seconds that never go back.
-            end_process: ends this process with an exit code, at once.
             release_timeout_s: what letting go may take.
 
         Raises:
-            ValueError: the lengths do not fit together.
+            ValueError: the lengths of the protocol do not fit together.
         """
         if problems := timing.problems():
             raise ValueError("; ".join(problems))
@@ -123,7 +113,7 @@ class LeaseElection:
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._state = State()
         self._task: asyncio.Task[None] | None = None
-        self._requests: set[asyncio.Task[None]] = set()
+        self._request: asyncio.Task[None] | None = None
         self._reported = ""
 
     def __str__(self) -> str:
@@ -153,17 +143,12 @@ class LeaseElection:
         await self._elected.wait()
 
     def may_write(self) -> None:
-        """The write fence (`client.write_fence`).
-
-        Raises:
-            WriteRefused: this process does not lead, or not any more.
-        """
+        """Raise WriteRefused while this process does not lead: the write fence (`client.connection_pools`)."""
         if not self.leading:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 
     @property
     def leading(self) -> bool:
-        """Report whether writes may go out now."""
         return self._state.may_write(self._clock())
 
     async def _work(self) -> None:
@@ -178,12 +163,12 @@ class LeaseElection:
             self._state = State(phase=Phase.ENDED)
 
     async def _stand(self) -> None:
-        store: Store[LeaseRecord] = Store()
-        store.add_handler(self._seen)
+        store: Store[Lease] = Store()
+        store.add_handler(lambda _, after: self._events.put_nowait(Seen(after)))
         reflector = Reflector(
             self._client,
             LEASES,
-            lease_record,
+            self._lease,
             store,
             namespace=self.lock.namespace,
             field_selector=f"metadata.name={self.lock.name}",
@@ -194,8 +179,9 @@ class LeaseElection:
             self._take(Tick(), group)
             while self._state.phase is not Phase.ENDED:
                 self._take(await self._next_event(), group)
-            for task in (watch, *self._requests):
-                task.cancel()
+            watch.cancel()
+            if self._request is not None:
+                self._request.cancel()
 
     async def _next_event(self) -> Event:
         wait_s = wake_at(self._state) - self._clock()
@@ -213,9 +199,7 @@ class LeaseElection:
         for action in actions:
             match action:
                 case Fetch() | WriteLease():
-                    request = group.create_task(self._send(action), name="request for the Lease")
-                    self._requests.add(request)
-                    request.add_done_callback(self._requests.discard)
+                    self._request = group.create_task(self._send(action), name="request for the Lease")
                 case Lead():
                     logger.info("leading: %s is held by %s", self, self.identity)
                     self._elected.set()
@@ -266,14 +250,10 @@ class LeaseElection:
         except UNDECODABLE as error:
             return Failed(f"the Lease cannot be read: {error}")
 
-    def _lease(self, raw: bytes) -> Lease:
-        return lease_record(raw).lease(self.timing.lease_s)
-
-    def _seen(self, before: LeaseRecord | None, after: LeaseRecord | None) -> None:
-        self._events.put_nowait(Seen(None if after is None else after.lease(self.timing.lease_s)))
+    def _lease(self, raw: msgspec.Raw | bytes) -> Lease:
+        return lease_of(raw, self.timing.lease_s)
 
     def _report(self, event: Event) -> None:
-        """Log who leads when that changes, and what keeps the Lease from being renewed or taken."""
         state = self._state
         if isinstance(event, Failed):
             if state.phase is Phase.LEADING:

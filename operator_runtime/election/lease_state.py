@@ -1,11 +1,8 @@
-"""The values of leader election by a Lease: what a candidate knows, what happens to it, and what it does.
-
-`lease_decision.step` goes from one to the next.
-"""
+"""The values of leader election by a Lease: what a candidate knows, what happens to it, and what it does."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 
@@ -22,7 +19,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The record as a candidate saw it. `holder` is "" for a free one; `acquire_time` is handed on unread."""
+    """The record as a candidate saw it. `holder` is "" for a free one; `acquire_time` is handed on unread.
+
+    Namespace and name are for the store of the watch: a candidate knows one Lease.
+    """
 
     uid: str
     resource_version: str
@@ -30,6 +30,8 @@ class Lease:
     duration_s: float
     acquire_time: str | None
     transitions: int
+    namespace: str = field(default="", compare=False)
+    name: str = field(default="", compare=False)
 
 
 # What happens.
@@ -65,8 +67,7 @@ class LeaseConflict:
 class Failed:
     """Failure of a request, or one whose result is not known; `why` in words.
 
-    Attributes:
-        retry_after_s: as the API server requests; a candidate waits for as long, a leader has no time to.
+    `retry_after_s` is as the API server requests; a candidate waits for as long, a leader has no time to.
     """
 
     why: str
@@ -96,13 +97,9 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """Write the Lease in place of `over`; create it where that is None.
+    """Write the Lease in place of `over`; create it where that is None. A `holder` of "" releases it.
 
-    Attributes:
-        holder: "" releases it.
-        duration_s: `leaseDurationSeconds`.
-        acquire_time: kept by who renews or releases; None stands for now.
-        transitions: how often the holder has changed.
+    Who renews or releases keeps `acquire_time`; None stands for now. `transitions` counts the changes of the holder.
     """
 
     over: Lease | None
@@ -133,8 +130,6 @@ Action = Fetch | WriteLease | Lead | Lost | ElectionEnd
 
 
 class Phase(StrEnum):
-    """Phase of a candidate."""
-
     STANDBY = "standby"
     LEADING = "leading"
     RELEASING = "releasing"
@@ -181,5 +176,4 @@ class State:
         return -inf if self.disputed else self.write_until
 
     def may_write(self, now: float) -> bool:
-        """Report whether a write may go out at this moment."""
         return now < self.right_ends_at

@@ -1,7 +1,4 @@
-"""Durations of an election by a Lease, and what keeps them apart.
-
-Apart from the rules (lease_decision.py), as settings are checked in every operator, and few of a laptop's elect.
-"""
+"""Durations of an election by a Lease, and what keeps them apart."""
 
 from __future__ import annotations
 

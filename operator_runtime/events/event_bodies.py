@@ -1,7 +1,4 @@
-"""Contents of one event: its object, its bounds in bytes, its name, and its form in events.k8s.io/v1.
-
-Apart from `events`, which decides whether, when and how often an event is written and knows nothing of its shape.
-"""
+"""Contents of one event: its object, its bounds in bytes, its name, and its form in events.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -56,13 +53,9 @@ class Event:
         return (about.uid, about.kind, about.namespace, about.name, self.type, self.reason, self.action, self.note)
 
     def body(self, name: str, first_ns: int, *, controller: str, instance: str) -> dict[str, object]:
-        """The new object.
+        """The new object, called `name` (see `event_name`); it happened at `first_ns`, in nanoseconds since 1970.
 
-        Args:
-            name: its own, from `event_name`.
-            first_ns: when it happened, in nanoseconds since 1970.
-            controller: which operator reports it.
-            instance: which process of that operator.
+        `controller` is the operator that reports it, `instance` which of its processes.
         """
         about = self.regarding
         regarding = {

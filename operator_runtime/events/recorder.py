@@ -127,16 +127,10 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Args:
-            api: writes the events.
+        """Args:
             reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
             reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
-            field_manager: named by every write.
             flush_s: seconds that what is still queued may take when the recorder is stopped.
-            clock: for rates, in seconds; only differences count.
-            now_ns: nanoseconds since 1970.
-            sleep: waits for the overall rate and between tries.
 
         Raises:
             ValueError: a name is empty; the API server would refuse every event.
@@ -168,7 +162,6 @@ class EventRecorder:
         """Note an event down. Never waits, never fails.
 
         Args:
-            regarding: the object that it is about.
             type: Warning if someone should act.
             reason: why, in one CamelCase word for machines.
             action: what was done, in one CamelCase word for machines.
@@ -201,7 +194,6 @@ class EventRecorder:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Write what is queued, until `stop`."""
         async with asyncio.TaskGroup() as group:
             delivery = group.create_task(self._deliver(), name="events")
             await self._stopping.wait()

@@ -84,7 +84,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of the object."""
         return self.metadata.name
 
     @property
@@ -94,7 +93,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def resource_version(self) -> str:
-        """Version of the object."""
         return self.metadata.resource_version
 
     @property
@@ -104,12 +102,10 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels of the object."""
         return self.metadata.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Annotations of the object."""
         return self.metadata.annotations
 
     @property
@@ -119,7 +115,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:
-        """ownerReferences of the object."""
         return self.metadata.owners
 
     @property
@@ -154,8 +149,8 @@ class PlainObject(_Described, frozen=True):
 def same(before: object, after: object) -> bool:
     """Report whether two versions of an object differ in nothing but resourceVersion, as far as they were decoded.
 
-    A change of managedFields alone, or of a part that the kind's type leaves out, makes such a version. False where it
-    cannot be known.
+    A change of managedFields alone, or of a part that is not decoded, makes such a version. False where it cannot be
+    known.
     """
     try:
         return type(before) is type(after) and _unversioned(before) == _unversioned(after)
@@ -228,19 +223,14 @@ def _metadata(wire: _WireMetadata) -> Metadata:
 def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.Raw]:
     """Metadata, spec and status of an object; the latter two as they came, empty where they are missing.
 
-    Raises:
-        msgspec.DecodeError: it is no object of the API.
+    Raises msgspec.DecodeError where it is no object of the API; so does `plain_object`.
     """
     document = _decode_document(raw)
     return _metadata(document.metadata), document.spec, document.status
 
 
 def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> PlainObject:
-    """An object with its whole body from its JSON; the items of a list are sent without apiVersion and kind.
-
-    Raises:
-        msgspec.DecodeError: it is no object of the API.
-    """
+    """An object with its whole body from its JSON; the items of a list are sent without apiVersion and kind."""
     body: dict[str, Any] = {"apiVersion": api_version, "kind": kind, **_decode_body(raw)}
     metadata = body.get("metadata")
     if isinstance(metadata, dict):

@@ -26,11 +26,7 @@ class Body(NamedTuple):
 
 
 class OwnerEntry(dict[str, object]):
-    """An entry of `metadata.ownerReferences` that remembers what the API has no field for: the owner's namespace.
-
-    Attributes:
-        namespace: "" for a cluster-scoped owner.
-    """
+    """An entry of `metadata.ownerReferences` that remembers the owner's namespace, for which the API has no field."""
 
     __slots__ = ("namespace",)
 
@@ -62,11 +58,7 @@ def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
 
 
 def identity_of(which: ObjectKey | Record) -> tuple[ObjectKey, str | None]:
-    """The key of what is given, and the uid where it is an object and not a key alone.
-
-    Raises:
-        TypeError: it is neither.
-    """
+    """The key of what is given, and the uid where it is an object and not a key alone; TypeError for anything else."""
     if isinstance(which, ObjectKey):
         return which, None
     try:
@@ -76,12 +68,7 @@ def identity_of(which: ObjectKey | Record) -> tuple[ObjectKey, str | None]:
 
 
 def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], uid: str | None = None) -> Body:
-    """A patch of the object of that name, and with a uid of that one alone.
-
-    Raises:
-        TypeError: it is no mapping, or its metadata is none, or `key` is no ObjectKey.
-        ValueError: it is of another kind or object, or gives an owner in another namespace.
-    """
+    """A patch of the object of that name, and with a uid of that one alone; raises as `whole_body`."""
     place = checked_key(resource, key)
     metadata = _checked(resource, body)
     for field, desired in (("name", key.name), ("namespace", key.namespace)):
@@ -97,12 +84,7 @@ def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], u
 
 
 def checked_key(resource: Resource, key: ObjectKey) -> str | None:
-    """The namespace of that key for a path, None for a cluster-scoped kind.
-
-    Raises:
-        TypeError: not a key.
-        ValueError: not one of this kind.
-    """
+    """The namespace of that key for a path, None for a cluster-scoped kind; TypeError or ValueError for no such key."""
     if not isinstance(key, ObjectKey):
         raise TypeError(f"the key is {key!r}: give ObjectKey(namespace, name), such as `obj.key`")
     if not key.name:
@@ -118,11 +100,7 @@ def checked_key(resource: Resource, key: ObjectKey) -> str | None:
 
 
 def controller_in(resource: Resource, body: Body) -> Mapping[str, Any]:
-    """The owner that a body names as its controller.
-
-    Raises:
-        ValueError: it names none.
-    """
+    """The owner that a body names as its controller; ValueError where it names none."""
     for owner in body.content.get("metadata", {}).get("ownerReferences") or ():
         if owner.get("controller"):
             return cast("Mapping[str, Any]", owner)
@@ -148,8 +126,7 @@ def without_nones(value: Any) -> Any:
 def body_of(live: PlainObject | Object[Any, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
     """The body of an object as dicts and lists, as far as `desired` is about it.
 
-    Raises:
-        TypeError: the kind's type does not keep what `desired` is about.
+    Raises TypeError where the kind's type does not keep what `desired` is about.
     """
     if isinstance(live, PlainObject):
         return live.body
@@ -199,11 +176,7 @@ def merge_diff(live: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str,
 
 
 def plain_status(status: object) -> dict[str, Any]:
-    """A status of whatever type as JSON has it.
-
-    Raises:
-        TypeError: it is nothing that JSON writes as an object.
-    """
+    """A status of whatever type as JSON has it; TypeError where that is no object."""
     plain = msgspec.to_builtins(status, str_keys=True, enc_hook=_dumped_model)
     if not isinstance(plain, dict):
         raise TypeError(f"the status is {status!r}: give a struct, a model or a dict")

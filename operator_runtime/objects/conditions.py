@@ -90,8 +90,6 @@ def set_conditions(
     changed is equal to the former.
 
     Args:
-        live: the conditions as they are, None where there are none.
-        desired: those to set.
         generation: of the specification for which they were observed.
         now: the time of a transition, from `rfc3339`; None for the present one.
     """
@@ -115,6 +113,5 @@ def rfc3339(moment: datetime | None = None) -> str:
 
 
 def _is_as_desired(live: Condition, desired: Condition, generation: int) -> bool:
-    """Report whether a live condition already has the desired content."""
     content = live.status, live.reason, live.message, live.observedGeneration
     return content == (desired.status, desired.reason, desired.message, generation)

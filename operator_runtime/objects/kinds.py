@@ -67,19 +67,14 @@ class Kind(Generic[R]):
     """One kind of object: where it lives, and what its JSON becomes.
 
     Kinds are distinguished by identity: the same instance used twice shares one informer, and so one cache.
-
-    Attributes:
-        resource: group, version, plural, kind and scope.
     """
 
     __slots__ = ("_decode", "resource")
 
     def __init__(self, resource: Resource, decode: Decoder[R]) -> None:
-        """
-        Args:
-            resource: where it lives.
-            decode: an object's JSON to what the caches hold of it. Whatever it raises makes that one object unreadable,
-                but for NotImplementedError: then it can read none, and the operator ends.
+        """Args:
+        decode: an object's JSON to what the caches hold of it. Whatever it raises makes that one object unreadable,
+            but for NotImplementedError: then it can read none, and the operator ends.
         """
         self.resource = resource
         self._decode = decode
@@ -88,11 +83,7 @@ class Kind(Generic[R]):
         return f"<Kind {self.resource.api_version} {self.resource.kind}>"
 
     def decode(self, raw: msgspec.Raw | bytes) -> R:
-        """An object from its JSON.
-
-        Raises:
-            UnreadableObject: it does not fit the kind's type.
-        """
+        """An object from its JSON; UnreadableObject where it does not fit the kind's type."""
         try:
             try:
                 return self._decode(raw)
@@ -165,11 +156,7 @@ def typed(
 
 
 def plain(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Kind[PlainObject]:
-    """A kind without a model, such as a third party's: objects keep their whole body.
-
-    Raises:
-        ValueError: a name that the API server cannot know.
-    """
+    """A kind without a model, such as a third party's: objects keep their whole body. Names as in `resource_of`."""
     resource = resource_of(api_version, kind, plural, namespaced=namespaced)
     return Kind(resource, lambda raw: plain_object(raw, resource.api_version, resource.kind))
 
@@ -199,8 +186,8 @@ def owner_reference(kind: Kind[Any], obj: Record) -> dict[str, object]:
     """The entry of `metadata.ownerReferences` that makes `obj` the controller of the object that carries it.
 
     The garbage collector then deletes that object with its owner; both are in one namespace, or the owner is
-    cluster-scoped. The collector takes an owner in another namespace for one that is gone, and deletes the object at
-    once: the client refuses to write such an entry, with a ValueError. One that is written by hand it cannot know.
+    cluster-scoped. It takes an owner in another namespace for one that is gone, and deletes the object at once: the
+    client refuses to write such an entry, with a ValueError. One that is written by hand it cannot know.
 
     Raises:
         ValueError: `obj` has no uid: it did not come from the API server.
@@ -230,8 +217,7 @@ def reference(kind: Kind[Any], obj: Record) -> ObjectReference:
 def _part_decoder(part: str, type_: type[Any], kind: str) -> Callable[[msgspec.Raw], Any]:
     """Reads `spec` or `status`; errors name the field from the object's root on.
 
-    Raises:
-        TypeError: msgspec cannot read JSON into such a type.
+    Raises TypeError where msgspec cannot read JSON into such a type.
     """
     try:
         decode = msgspec.json.Decoder(type_, dec_hook=_read_model).decode

@@ -1,7 +1,7 @@
 """Pure: writers of a field, by an object's `metadata.managedFields`.
 
-The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that another
-client must be named; the object is then read once.
+The caches hold none, as they are half of an object's bytes: for the seldom case that another client must be named,
+the object is read once.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ _STATUS = "status"
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """One entry of managedFields, without its fields.
+    """One entry of managedFields, without its fields, which last changed at `time` (RFC 3339).
 
-    Attributes:
-        manager: the name under which a client writes.
-        time: RFC 3339, when the fields that it owns last changed.
-        subresource: "status", "scale", … or "" for the object itself.
+    `subresource` is "status", "scale", … or "" for the object itself.
     """
 
     manager: str = ""
@@ -51,13 +48,9 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 
 class Writers:
-    """Managers of one object's fields."""
+    """Managers of one object's fields, from its JSON; what cannot be read has none."""
 
     def __init__(self, body: bytes) -> None:
-        """
-        Args:
-            body: the object's JSON. What cannot be read has no writers.
-        """
         try:
             self._entries: Sequence[_Entry] = decode_nested(_decode, body).metadata.managedFields
         except UNDECODABLE:
@@ -66,8 +59,7 @@ class Writers:
     def owners(self, path: str) -> list[Writer]:
         """List the managers that own the field of that path, all around it or something in it; the latest first.
 
-        Args:
-            path: `spec.template.spec.containers[memcached].image`, `metadata.labels[app]`.
+        A path is such as `spec.template.spec.containers[memcached].image`, `metadata.labels[app]`.
         """
         steps = [(name, key) for name, key in _STEPS.findall(path)]
         return _latest_first(each for each in self._entries if _owns(each.fieldsV1, steps))
@@ -75,8 +67,7 @@ class Writers:
     def latest(self, path: str) -> list[Writer]:
         """List the managers that wrote the object at all, the latest first: a field that was removed has no owner.
 
-        Args:
-            path: of the field. One of the status is written by other requests than the rest.
+        A field of the status is written by other requests than the rest.
         """
         in_status = path.partition(".")[0] == _STATUS
         return _latest_first(each for each in self._entries if (each.subresource == _STATUS) == in_status)

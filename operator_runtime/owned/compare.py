@@ -1,9 +1,9 @@
 """Pure: differences of a live object from the desired one, field by field.
 
 Only fields of the desired object are compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that the desired object leaves out is not owned. One that was desired before would be the
-same, and managedFields, which know better, may be cleared. An operator that may desire less of an object later keeps
-the names of its fields in an annotation (`names_of`), and takes away what is `no_longer` desired.
+stay; a field that the desired object leaves out is not owned. managedFields, which know of those that were desired
+before, may be cleared. An operator that may desire less of an object later keeps the names of its fields in an
+annotation (`names_of`), and takes away what is `no_longer` desired.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Entry(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The step to the order of a list's entries, of which each is known by its `field`.
+    """The step to the order of a list's entries, whose values are lists of their keys, by this `field`.
 
-    Its values are lists of these keys. Entries with none of them come last.
+    Entries with none of these keys come last.
     """
 
     field: str
@@ -79,13 +79,7 @@ class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Difference(NamedTuple):
-    """One field that is not as desired.
-
-    Attributes:
-        steps: the path to it.
-        desired: the value that is desired, None where there must be none: then it is taken away by its name.
-        live: the value that is there, None when there is none.
-    """
+    """One field that is not as desired; a value is None where there is, or is to be, none: then it goes by its name."""
 
     steps: Steps
     desired: object
@@ -106,7 +100,6 @@ class Difference(NamedTuple):
         return path
 
     def is_in(self, path: str) -> bool:
-        """Report whether it is that field, or one in it."""
         return self.path == path or self.path.startswith((f"{path}.", f"{path}["))
 
     def __str__(self) -> str:
@@ -114,13 +107,7 @@ class Difference(NamedTuple):
 
 
 def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Difference]:
-    """The fields of `desired` that `live` has not, or has otherwise.
-
-    Args:
-        desired: `Fields`, or dicts and lists as JSON has them.
-        live: of the same type.
-        steps: where in the object they stand.
-    """
+    """The fields of `desired` (`Fields`, or JSON) that `live`, of the same type, has not or has otherwise."""
     match desired:
         case None:
             return

@@ -1,6 +1,6 @@
 """Pure: detection of objects that another client writes against us in a loop, and rare reconciles of their owner.
 
-Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
+Drift is put right at once. In a loop, each write of the other client would cause one of ours, for ever. So an
 object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until no other client has changed it for
 `WINDOW_S`.
 
@@ -43,7 +43,6 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """Return the note of the event where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s. Repairs are now limited to one per second. Stop that client."
         match self.verb:
             case "changed":
@@ -59,12 +58,9 @@ class Undone(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Repairs:
-    """Repairs of one object.
+    """Repairs of one object, which was last put right to `digest`, for a generation of the owner.
 
-    Attributes:
-        digest: what it was last put right to, and for which generation of the owner.
-        last_s: when that was.
-        drift_s: when it was put right after another client had changed it: the last times of these.
+    `drift_s` has the last times when it was put right after another client had changed it.
     """
 
     digest: Hashable = None
@@ -76,7 +72,6 @@ class _Repairs:
         return desired is None or self.digest == desired
 
     def within(self, now: float) -> int:
-        """Count the repairs within the window that ends now."""
         return sum(now < each + WINDOW_S for each in self.drift_s)
 
     @property
@@ -90,11 +85,8 @@ class _Loop:
     """An owner of contested objects.
 
     Attributes:
-        generation: of the owner at the last reconcile.
-        reconciled_s: when that was.
-        contested: the repairs of the contested objects.
-        undone: what another client did to each.
-        notes: of the event for each.
+        generation: of the owner at the last reconcile, at `reconciled_s`.
+        undone: what another client did to each of `contested`; `notes` has the note of the event for each.
         free: the user changed the owner just before the last reconcile, which is then as any other.
         rests: the last reconcile may not repair owned objects, as the one before did.
         wrote: the last reconcile has had its one write.
@@ -212,10 +204,8 @@ class Contention:
         """Record a repair; return how many came since the object is contested, and the notes of events.
 
         Args:
-            key: the owner's.
-            generation: its `metadata.generation`.
+            generation: the owner's `metadata.generation`.
             of: the object, None for the owner's status.
-            undone: what the repair undid.
             note: of the event where it becomes contested.
             digest: where what is desired may be new; None where only another client can have made the object other than
                 it was desired before.

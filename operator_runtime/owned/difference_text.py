@@ -17,11 +17,7 @@ CHARACTERS: Final = 100
 
 
 class _Element(NamedTuple):
-    """An element of two lists that differs; a side is None where it has none.
-
-    Attributes:
-        key: its name, or its index where elements have no names.
-    """
+    """An element of two lists that differs, by its name or its index; a side is None where it has none."""
 
     key: object
     live: object
@@ -29,12 +25,7 @@ class _Element(NamedTuple):
 
 
 def difference_text(path: str, live: object, desired: object) -> str:
-    """The former and the new value of a field, such as `spec.replicas: 3 → 4`.
-
-    Args:
-        path: of the field, as `kubectl explain` names it.
-        live, desired: values as JSON has them or structs of them, None where there is none.
-    """
+    """The former and the new value of a field, such as `spec.replicas: 3 → 4`; None where there is none."""
     if not (changed := _changed(live, desired)):
         return f"{path}: {_shown(live)} → {_shown(desired)}"
     texts = [f"{path}[{each.key}]: {_cut(each.live)} → {_cut(each.desired)}" for each in changed[:ELEMENTS]]

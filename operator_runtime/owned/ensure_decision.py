@@ -1,7 +1,4 @@
-"""Pure: the next write of an owned object, from the desired and the live one. `ensure_object.Keeper` sends it.
-
-A decision is one of a closed set of values, each with what it takes to carry it out, and in words why.
-"""
+"""Pure: the next write of an owned object, from the desired and the live one. `ensure_object.Keeper` sends it."""
 
 from __future__ import annotations
 
@@ -28,11 +25,8 @@ P = TypeVar("P", bound=Ownable)
 class LastWrite(NamedTuple):
     """Last write of an object for the owner of this uid, while no status reports it.
 
-    Attributes:
-        owner_uid: the owner's.
-        answered: a create that is not answered may have been done all the same.
-        deleted_uid: of the object where it was deleted, "" where it was created.
-        fields: what could not be changed of the deleted one, which is to be replaced.
+    A create that is not `answered` may have been done all the same. `deleted_uid` is that of an object that was
+    deleted, "" where it was created; `fields` could not be changed of the deleted one, which is to be replaced.
     """
 
     owner_uid: str
@@ -86,12 +80,9 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Update of fields that are not as desired.
+    """Update of all fields in `found` by one patch, of which those in `reported` are worth a word.
 
-    Attributes:
-        found: all of them, which one patch puts right.
-        reported: those that are worth a word.
-        disowned: it is to be owned again, as after a deletion of its owner with --cascade=orphan.
+    `disowned`: it is to be owned again, as after a deletion of its owner with --cascade=orphan.
     """
 
     found: tuple[Difference, ...]
@@ -116,12 +107,7 @@ class Delete(Generic[P]):
 
 
 def decide_creation(last: LastWrite | None, *, seen: bool) -> Create:
-    """Decide how a missing object is created.
-
-    Args:
-        last: what was done to it before.
-        seen: the owner's status reports such an object.
-    """
+    """Decide how a missing object is created; `seen`: the owner's status reports such an object."""
     replaces = last is not None and bool(last.deleted_uid)
     drift = not replaces and (seen or (last is not None and last.answered))
     return Create(drift, replaces, seen or last is not None, () if last is None else last.fields)
@@ -129,13 +115,7 @@ def decide_creation(last: LastWrite | None, *, seen: bool) -> Create:
 
 @dataclass(frozen=True, slots=True)
 class Decider(Generic[W, P]):
-    """Decides about the objects of one kind, for owners of another.
-
-    Attributes:
-        resource: of the objects.
-        owners: of their owners.
-        rules: see there.
-    """
+    """Decides about the objects of one kind (`resource`), for owners of another."""
 
     resource: Resource
     owners: Resource
@@ -170,7 +150,6 @@ class Decider(Generic[W, P]):
 
     @property
     def going(self) -> str:
-        """Message while a deleted object is still there."""
         return f"The {self.resource.kind} is being deleted."
 
     def claim(self, owner: Owner, live: P) -> EnsureWait | Foreign | None:

@@ -4,9 +4,8 @@
     ...
     kept = await self._config_maps.ensure(greeting, config_map_of(greeting))
 
-Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is made
-anew, adopted again or deleted, the API server is queried whether its owner still exists. `ensure_decision` decides, by
-values; this module acts.
+Nothing is sent where the cache shows the desired object. Before an object is made anew, adopted again or deleted, the
+API server is queried whether its owner still exists. `ensure_decision` decides, by values; this module acts.
 """
 
 from __future__ import annotations
@@ -99,7 +98,6 @@ class Keeper(Generic[O, W, P]):
 
         Args:
             owner: whose object; `desired` has its `owner_reference`.
-            desired: the object.
             seen: the owner's status reports such an object, so that one that is missing was deleted, unless we did
                 that; None: if anything was written into the status.
             desired_changed: the owner's specification is newer than its status, or `desired` follows from what has
@@ -156,8 +154,6 @@ class Keeper(Generic[O, W, P]):
         list the API server refuses.
 
         Args:
-            owner: whose object.
-            key: of the object.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
 
         Raises:
@@ -179,7 +175,6 @@ class Keeper(Generic[O, W, P]):
                 return EnsureResult(None, self._decider.going)
 
     async def _make(self, owner: O, desired: W, key: ObjectKey, *, seen: bool) -> P | None:
-        """Create the object; None when one of that name exists."""
         last = self._last(owner, key)
         decided = decide_creation(last, seen=seen)
         try:
@@ -247,7 +242,6 @@ class Keeper(Generic[O, W, P]):
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:
-        """Put right what was found in that very object, by one patch."""
         resource = self._kind.resource
         body = None
         if needs_live(found, resource):

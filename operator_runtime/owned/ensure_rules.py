@@ -1,7 +1,4 @@
-"""Rules by which owned objects are kept, as authors give them, and the results they get back.
-
-`ensure_object.Keeper` does it.
-"""
+"""Rules by which `ensure_object.Keeper` keeps owned objects, as authors give them, and the results they get back."""
 
 from __future__ import annotations
 
@@ -60,16 +57,13 @@ class Unwatched(Refused):
 
 
 class Reverted(Refused):
-    """A change was taken, and the object is as it was: another client or a policy undoes it as it is admitted. The
-    message names the fields."""
+    """A change was taken and undone by another client or a policy as it was admitted; the message names the fields."""
 
 
 class EnsureResult(NamedTuple, Generic[P]):
-    """An owned object as it is now.
+    """An owned object as it is now, None where there is none, or one that is being deleted.
 
-    Attributes:
-        obj: None where there is none, or one that is being deleted.
-        waiting: what is waited for before it is as desired, as a sentence; "" for nothing.
+    `waiting` is what is waited for before it is as desired, as a sentence; "" for nothing.
     """
 
     obj: P | None
@@ -82,11 +76,10 @@ class Change(NamedTuple, Generic[P]):
     Attributes:
         before: the object, None where it was made.
         obj: as it is now; of a deleted one, as it was.
-        fields: what was put right. Of one that was deleted to be replaced, what cannot be changed of it, and so of the
-            one that is made in its place; nothing of any other that was made or deleted.
+        fields: what was put right. Of one that was deleted to be replaced, and of the one that is made in its place,
+            what could not be changed; nothing of any other that was made or deleted.
         desired_changed: the user requested it; else another client had changed the fields, or deleted the object.
         routine: it is contested, and that was reported: this one is not worth a message.
-        deleted: the object was deleted.
     """
 
     before: P | None

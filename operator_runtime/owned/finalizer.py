@@ -67,13 +67,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Result of a cleanup that is not done yet.
+    """Result of a cleanup that is not done yet; `why` has what is waited for, as a sentence.
 
     It is called again at the next reconcile: where no change of a watched object will bring one, the reconcile requests
     it by `Result(requeue_after_s=...)`.
-
-    Attributes:
-        why: what is waited for, as a sentence.
     """
 
     why: str
@@ -112,8 +109,8 @@ class _Unfinished:
 class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
-    `_unfinished` holds the cleanups that are not done by the object's uid, in the order in which they were last tried.
-    Nothing reports an object that another client removes, so what was not tried for long is forgotten.
+    `_unfinished` has cleanups by the object's uid, in the order in which they were last tried. Nothing reports an
+    object that another client removes, so what was not tried for long is forgotten.
     """
 
     def __init__(
@@ -129,11 +126,9 @@ class Finalizer(Generic[A]):
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        Args:
+        """Args:
             name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
                 name would never go.
-            client: writes the finalizers.
             kind: of the objects, also one of Kubernetes' own.
             cleanup: what comes before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
@@ -144,7 +139,6 @@ class Finalizer(Generic[A]):
             owners: the objects, so that one that takes the finalizer off in a loop is not raced with.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
-            clock: monotonic seconds.
 
         Raises:
             ValueError: the name is none that the API server takes.
@@ -271,8 +265,7 @@ class Finalizer(Generic[A]):
     async def _remove(self, obj: A) -> None:
         """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again.
 
-        Raises:
-            StaleCache: there is none of that name; an API server that boots answers so for each object of a CRD's kind.
+        An API server that boots answers NotFound for each object of a CRD's kind: that is a StaleCache.
         """
         live = obj
         for attempt in range(_TRIES):

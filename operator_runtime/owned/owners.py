@@ -1,8 +1,4 @@
-"""The objects of one kind that own others: what is remembered of each, refused writes too, and how often is written.
-
-`guarded` stands around the reconcile of their controller, and `Owners.repair` around each write that puts
-something right; the rule is in `contention`.
-"""
+"""The objects of one kind that own others: what is remembered of each, refused writes too, and how often is written."""
 
 from __future__ import annotations
 
@@ -36,8 +32,6 @@ _ANOTHER = "Another client"
 
 
 class Owner(Record, Protocol):
-    """Fields that are read of an owner."""
-
     @property
     def generation(self) -> int: ...
     @property
@@ -61,28 +55,17 @@ class _Refusal(NamedTuple):
     until_s: float
 
 
-class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
-    """Refusals by kind and key of the object."""
-
-
 class Refusals:
-    """The last refusal for each object of each owner."""
+    """The last refusal for each object, by its kind and key, of each owner."""
 
     def __init__(self, states: KeyedStates, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._refusals = states.keyed(_Refusals)
+        self._refusals = states.keyed(dict[tuple[str, ObjectKey], _Refusal])
 
     @contextmanager
     def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
-        """Around a write: raises the error of the same write where that was refused within `REFUSED_S`.
-
-        Args:
-            owner: for which it is written.
-            kind: of the object that is written.
-            at: the object's key.
-            what: equal for the same write.
-        """
-        refusals, place = self._refusals.find(owner) or _Refusals(), (kind.resource.qualified_name, at)
+        """Around a write: raises the error of the same write, by `what`, where that was refused within `REFUSED_S`."""
+        refusals, place = self._refusals.find(owner) or {}, (kind.resource.qualified_name, at)
         if (refusal := refusals.get(place)) is not None:
             if refusal.what == what and self._clock() < refusal.until_s:
                 raise refusal.error.with_traceback(None)
@@ -94,7 +77,6 @@ class Refusals:
             raise
 
     def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
-        """Record that this write was refused with that error."""
         refusal = _Refusal(what, error, self._clock() + REFUSED_S)
         self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal
 
@@ -102,10 +84,10 @@ class Refusals:
 class Owners(Generic[O]):
     """The objects of one kind that own others, each of which is reconciled by one controller.
 
+    `guarded` stands around that reconcile, and `repair` around each write that puts something right (`contention`).
+
     Attributes:
-        client: writes, and reads who else does.
-        kind: theirs.
-        states: what is remembered of each, and goes with it.
+        states: what is remembered of each owner, and goes with it.
         refusals: the writes for them that the API server refused.
         contention: what another client writes against us in a loop, by the owner's key.
     """
@@ -172,9 +154,6 @@ class Owners(Generic[O]):
         """Around a write that puts an object right. If it is one too many, the log and an event report who else writes.
 
         Args:
-            owner: for which it is written.
-            kind: of the object.
-            at: its key.
             verb: what is undone by the write.
             fields: of the object, where they were changed.
             digest: see `Contention.repaired`.

@@ -2,8 +2,11 @@
 
 What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, do not count.
 Kubernetes' own kinds take a strategic merge patch, which merges lists by their entries' keys. All others take a JSON
-merge patch, in which a list is there as a whole, as it is live but for what differs. What may not stay next to a field
-that is written goes with the same patch.
+merge patch, in which a list is there as a whole, as it is live but for what differs.
+
+What may not stay next to a field that is written goes with the same patch. Of some fields one alone may be there, such
+as the handlers of a probe: the API server refuses a second one. Others the API server fills in by the value of a field,
+and keeps when that changes: what is there would depend on what was there before, and not on what is desired.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from operator_runtime.owned.compare import (
     Order,
     Steps,
     is_merged,
+    last_field,
     outermost,
     value_at,
     value_of,
 )
-from operator_runtime.owned.dependent_fields import companions, retained
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
 _BUILT_IN: Final = frozenset(
@@ -38,6 +41,31 @@ _BUILT_IN: Final = frozenset(
         *("scheduling.k8s.io", "storage.k8s.io"),
     )
 )
+_HOOKS: Final = ("exec", "httpGet", "sleep", "tcpSocket")
+_PROBES: Final = ("exec", "grpc", "httpGet", "tcpSocket")
+# Fields of which one alone may be there, by the field that has them; k8s.io/kubernetes/pkg/apis/*/validation.
+_ALTERNATIVES: Final = {
+    **dict.fromkeys(("livenessProbe", "readinessProbe", "startupProbe"), _PROBES),
+    **dict.fromkeys(("postStart", "preStop"), _HOOKS),
+    "env": ("value", "valueFrom"),
+    "valueFrom": ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"),
+    "clientConfig": ("service", "url"),
+    "defaultBackend": ("resource", "service"),
+}
+_OF_BUDGETS: Final = ("maxUnavailable", "minAvailable")
+# Fields that one value of `type` alone allows next to it; of a strategy it is the default.
+_OF_A_TYPE: Final = {
+    **dict.fromkeys(("strategy", "updateStrategy"), ("RollingUpdate", "rollingUpdate")),
+    **dict.fromkeys(("appArmorProfile", "seccompProfile"), ("Localhost", "localhostProfile")),
+}
+# What the API server fills in by another field; k8s.io/kubernetes/pkg/apis/*/*/defaults.go and conversion.go. An
+# account has two names, of which the older one counts where the other is missing.
+_FILLED_IN: Final = {
+    **{(each, "image"): "imagePullPolicy" for each in ("containers", "initContainers", "ephemeralContainers")},
+    ("spec", "egress"): "policyTypes",
+    ("spec", "serviceAccountName"): "serviceAccount",
+}
+_VOLUMES: Final = "volumes"
 
 Json = dict[str, Any]
 
@@ -61,8 +89,6 @@ def patch_of(
     """The patch that puts these differences right.
 
     Args:
-        found: what differs.
-        resource: of the object.
         live: the object's body, where `needs_live` is True. The patch is of that version alone then.
         desired: the desired body. An entry that is new to a merged list goes where it stands there, and what depends on
             a field is left as it is where it is desired, too.
@@ -129,7 +155,6 @@ def _put_companions(patch: Json, each: Difference, desired: Mapping[str, Any]) -
 
 
 def _sent(each: Difference, resource: Resource) -> Any:
-    """Return the value at the end of the path in a patch."""
     desired = msgspec.to_builtins(each.desired)
     match desired, each.live:
         case dict(), Mapping() if (resource.group, each.steps) != REPLACED:
@@ -185,7 +210,6 @@ def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
 
 
 def _change(body: Any, steps: Steps, value: Any) -> None:
-    """Change a body in place."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
         if rest:
@@ -212,3 +236,47 @@ def _change(body: Any, steps: Steps, value: Any) -> None:
 def _sort(entries: list[Any], field: str, keys: Sequence[object]) -> None:
     """Sort in place; entries without one of these keys come last."""
     entries.sort(key=lambda each: keys.index(key) if (key := value_of(each, field)) in keys else len(keys))
+
+
+def companions(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
+    """The paths to what must go, or be filled in anew, where a value is written (None: it goes), unless desired as
+    well.
+
+    The sources of volumes, of which there are some thirty, are left to `retained`. `new`: an entry that is not there
+    yet.
+    """
+    for at, step in enumerate(steps):
+        if isinstance(step, str):
+            yield from _of_field(steps[:at], step, value if value is None or at == len(steps) - 1 else ...)
+    yield from _within(steps, value, new=new)
+
+
+def retained(steps: Steps, *, new: bool) -> Steps | None:
+    """The path to the volume that is to have no source but the one which is written on that path; None without one."""
+    for at, step in enumerate(steps[:-1] if new else steps):
+        if isinstance(step, Entry) and last_field(steps[:at]) == _VOLUMES:
+            return steps[: at + 1]
+    return None
+
+
+def _within(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
+    for name, inner in value.items() if isinstance(value, Mapping) else ():
+        if not new or last_field(steps) in _ALTERNATIVES:
+            yield from _of_field(steps, name, inner)
+        if not new:
+            yield from _within((*steps, name), inner, new=False)
+
+
+def _of_field(above: Steps, field: str, value: object) -> Iterator[Steps]:
+    part = last_field(above)
+    if value is not None:
+        alternatives = _OF_BUDGETS if above == ("spec",) else _ALTERNATIVES.get(part, ())
+        if field in alternatives:
+            yield from ((*above, each) for each in alternatives if each != field)
+        type_, of_that = _OF_A_TYPE.get(part, ("", ""))
+        if field == of_that:
+            yield (*above, "type")
+        elif field == "type" and of_that and value != type_:
+            yield (*above, of_that)
+    if (filled_in := _FILLED_IN.get((part, field))) is not None:
+        yield (*above, filled_in)

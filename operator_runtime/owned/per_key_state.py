@@ -25,11 +25,7 @@ class KeyedStates:
         return sum(map(len, self._slots))
 
     def keyed(self, make: Callable[[], T]) -> KeyedState[T]:
-        """A thing to remember of keys.
-
-        Args:
-            make: what is remembered of a key at first.
-        """
+        """A thing to remember of keys, which is what `make` gives at first."""
         slot: defaultdict[ObjectKey, T] = defaultdict(make)
         self._slots.append(slot)
         return KeyedState(slot)

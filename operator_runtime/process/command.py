@@ -9,9 +9,11 @@ if __name__ == "__main__":
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from operator_runtime.operator import Operator
 
 logger = logging.getLogger(__name__)
+
+FAILED = 1
 
 
 def run(
@@ -44,7 +48,6 @@ def run(
     Args:
         name: what a shell calls the program: my-own-shell. Its variables begin with MY_OWN_SHELL_.
         set_up: adds controllers and whatever else to an operator that does not run yet.
-        version: of the program.
         description: a sentence for its help.
         leader_election_id: the default name of the lock of its leader; None for the operator's name and `-lock`.
         settings: a subclass of RuntimeSettings; None where the operator has no settings of its own.
@@ -100,16 +103,46 @@ def operate(
 ) -> int:
     """Set up logging, warn of variables that set nothing, and run the operator; the exit code."""
     from operator_runtime.process import logs
-    from operator_runtime.process.process import run_to_the_end
 
-    logs.configure(
-        log_format=settings.log_format,
-        level=settings.log_level,
-        own_packages=own_packages,
-    )
+    logs.configure(log_format=settings.log_format, level=settings.log_level, own_packages=own_packages)
     for sentence in schema.unknown_variables(os.environ):
         logger.warning("%s", sentence)
     return run_to_the_end(program, serve, settings)
+
+
+def run_to_the_end(program: Program, serve: Callable[[S], Awaitable[int]], settings: S) -> int:
+    """Run on the fastest event loop there is; what keeps it from starting becomes one plain line."""
+    from operator_runtime.client.errors import KubeError
+    from operator_runtime.process.logs import escape
+    from operator_runtime.serving.listening import ServingError
+
+    async def until_done() -> int:
+        return await serve(settings)
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(until_done())
+    except KeyboardInterrupt:  # before the operator has its own handlers
+        return flags.INTERRUPTED
+    except SystemExit as error:
+        logger.critical("ended by sys.exit(%r) in its midst: raise an error instead", error.code, exc_info=True)
+        raise
+    except (KubeError, ServingError) as error:
+        if settings.log_format == "json":
+            logger.critical("%s", error)
+        else:
+            print(escape(f"{program.name}: {error}"), file=sys.stderr)
+    except Exception:
+        logger.critical("ended by an internal error", exc_info=True)
+    return FAILED
+
+
+def _loop_factory() -> Callable[[], AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not there for every platform; asyncio's own loop does the same, slower
+        return None
+    return uvloop.new_event_loop
 
 
 def packages_of(set_up: Callable[..., object]) -> tuple[str, ...]:

@@ -42,7 +42,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
     def known_flags(self) -> list[str]:
-        """List every flag, hidden ones too."""
         return [flag for action in self._actions for flag in action.option_strings]
 
 
@@ -87,16 +86,11 @@ def add_settings(parser: Parser, options: Iterable[Option], shown: Collection[st
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Report whether help is to be shown, whatever else the arguments are."""
     return "-h" in arguments or "--help" in arguments
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> Flags:
-    """The flags that were given.
-
-    Raises:
-        UsageError: one is unknown, lacks its value or contradicts another.
-    """
+    """The flags that were given; UsageError where one is unknown, lacks its value or contradicts another."""
     given, unknown = parser.parse_known_args(arguments)
     if unknown:
         # The value of an unknown flag is left over too; the flag is what to speak of.

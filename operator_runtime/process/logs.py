@@ -33,10 +33,8 @@ def configure(
 ) -> None:
     """Send all logging, and Python's warnings, to one handler. A second call replaces the first.
 
-    Args:
-        level: least level of our own lines, a name of the logging module in any case. Libraries log from warning on.
-        own_packages: whose lines are our own besides the runtime's.
-        stream: None means standard error.
+    `level` is the least level of the lines of the runtime and of `own_packages`, a name of the logging module in any
+    case. Libraries log from warning on. `stream` None means standard error.
     """
     stream = sys.stderr if stream is None else stream
     own = (RUNTIME_PACKAGE, *own_packages)

@@ -13,7 +13,9 @@ ConnectionTask = asyncio.Task[None]
 
 
 class Connections:
-    """The open connections of a server.
+    """The open connections of a server, which holds `most_bytes` of answers, all together, at most.
+
+    What is held for several counts once, and one may hold more where nothing else is held.
 
     Invariants:
         `_open` has each of them, and at most `most` of them. Of these `_waiting` has those that wait for their
@@ -22,12 +24,6 @@ class Connections:
     """
 
     def __init__(self, *, most: int, most_bytes: int) -> None:
-        """
-        Args:
-            most: connections at once.
-            most_bytes: of answers that are held, all together. What is held for several counts once, and one may hold
-                more where nothing else is held.
-        """
         self._most = most
         self._most_bytes = most_bytes
         self._open: set[ConnectionTask] = set()
@@ -63,7 +59,6 @@ class Connections:
             self._drop()
 
     async def end_all(self) -> None:
-        """End all of them."""
         # A task that is cancelled before it began would not close its connection.
         await asyncio.sleep(0)
         tasks = [*self._open, *self._ending]

@@ -35,17 +35,11 @@ class Conversation(asyncio.Protocol):
     """Hands aiohttp one head, and ends when that is answered.
 
     So that the head is bounded as a whole and in time, and nothing that follows it is read. Probes come on a connection
-    of their own anyway, and a scrape each 15 s has the time for one.
+    of their own anyway, and a scrape each 15 s has the time for one. `task` is the connection's: it is cancelled when
+    the peer is too slow.
     """
 
     def __init__(self, name: str, handler: Handler, connections: Connections, task: ConnectionTask) -> None:
-        """
-        Args:
-            name: what is served.
-            handler: answers requests without a body.
-            connections: told whose turn it is.
-            task: of the connection. Cancelled when the peer is too slow.
-        """
         self._lost = asyncio.Event()
         self._name = name
         self._handler = handler
@@ -68,36 +62,31 @@ class Conversation(asyncio.Protocol):
     async def ended(self) -> None:
         """Wait for the end of the connection, and of the answer to a peer that has gone meanwhile.
 
-        Work that has begun cannot all be stopped. So it counts among the connections until it is done.
+        Work that has begun cannot all be stopped, so it counts among the connections until it is done.
         """
         await self._lost.wait()
         if self._work is not None:
             await asyncio.wait([self._work])
 
     def give_up(self) -> None:
-        """Stop work on an answer."""
         if self._work is not None:
             self._work.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not registered as one
         self._http.connection_made(transport)
         self._within(HEAD_TIMEOUT_S)
         self._connections.sends(self._task, b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; see `ended`."""
         self._within(None)
         self._http.connection_lost(exc)
         self._lost.set()
 
     def pause_writing(self) -> None:
-        """Have the answer wait for its peer."""
         self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        """Go on with the answer."""
         self._http.resume_writing()
 
     def data_received(self, data: bytes) -> None:

@@ -55,8 +55,7 @@ class HttpServer:
     async def open(self) -> None:
         """Listen. Requests are answered from now on, at `url`.
 
-        Raises:
-            ServingError: the address is taken, not this machine's, or not this process's to bind.
+        Raises ServingError where the address is taken, not this machine's, or not this process's to bind.
         """
         try:
             listening = await sockets(self._address)
@@ -72,14 +71,12 @@ class HttpServer:
         self.url = url_of(self._address, listening, secure=self._context is not None)
 
     async def run(self) -> None:
-        """Serve until `stop`."""
         try:
             await self._stopping.wait()
         finally:
             await self.close()
 
     def stop(self) -> None:
-        """Make `run` return."""
         self._stopping.set()
 
     async def close(self) -> None:

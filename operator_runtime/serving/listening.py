@@ -23,11 +23,7 @@ class ListenAddress(NamedTuple):
 
 
 def parse_address(text: str) -> ListenAddress | None:
-    """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off.
-
-    Raises:
-        ValueError: it is none of these; the message has what is allowed.
-    """
+    """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off; ValueError for anything else."""
     if text == "0":
         return None
     host, colon, port = text.rpartition(":")
@@ -47,8 +43,7 @@ def url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure
 async def sockets(address: ListenAddress) -> list[socket.socket]:
     """Sockets that listen there: one for all addresses of the machine, else one for each that the host's name has.
 
-    Raises:
-        OSError: it is no address, taken, not this machine's, or not this process's to bind.
+    Raises OSError where it is no address, taken, not this machine's, or not this process's to bind.
     """
     host, port = address
     both = host is None and socket.has_dualstack_ipv6()

@@ -1,7 +1,7 @@
 """Access to metrics: the API server reports whose a token is (TokenReview), and what they may (SubjectAccessReview).
 
-As kube-rbac-proxy and controller-runtime do it, with their times: an account is remembered for a minute, that it may
-for five minutes, that it may not for half a minute.
+Times are kube-rbac-proxy's and controller-runtime's: an account is remembered for a minute, that it may for five
+minutes, that it may not for half a minute.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Status(msgspec.Struct, frozen=True):
-    """Result of either review."""
-
     authenticated: bool = False
     user: Account = Account()
     allowed: bool = False
@@ -86,7 +84,6 @@ class RememberedAnswers(Generic[V]):
         return key in self._answers
 
     def forget(self, key: bytes) -> None:
-        """Forget an answer, as if there had never been one."""
         self._answers.pop(key, None)
 
     def put(self, key: bytes, answer: V, seconds: float) -> V:
@@ -105,8 +102,8 @@ class _TooManyUnknown(Exception):
 class MetricsAuthentication:
     """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
-    One review of an unknown token goes out at a time: trying tokens does not make us flood the API server. Nor
-    does it keep out others. A token that was valid before does not wait for unknown ones, is not forgotten for
+    One review of an unknown token goes out at a time: trying tokens does not make us flood the API server. Nor does
+    it keep out others. A token that was valid before does not wait for unknown ones, is not forgotten for
     their sake, and few of these wait.
 
     Invariants:
@@ -117,12 +114,10 @@ class MetricsAuthentication:
     def __init__(
         self, client: ReviewClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """
-        Args:
-            client: of the API server; it needs the permission to create both reviews.
-            paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
-                is there.
-            clock: monotonic seconds.
+        """Args:
+        client: of the API server; it needs the permission to create both reviews.
+        paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
+            is there.
         """
         self._client = client
         self._paths = frozenset(paths)
@@ -157,7 +152,6 @@ class MetricsAuthentication:
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
-        """Return the account of a token; None for an invalid one."""
         # Tokens are secrets: they are not kept.
         key = hashlib.sha256(token.encode()).digest()
         if (known := self._accounts.get(key)) is not None:
@@ -178,11 +172,7 @@ class MetricsAuthentication:
 
     @asynccontextmanager
     async def _as_unknown(self, address: str) -> AsyncIterator[None]:
-        """The turn of one that is not known to be valid.
-
-        Raises:
-            _TooManyUnknown: too many wait already.
-        """
+        """The turn of one that is not known to be valid; `_TooManyUnknown` where too many wait already."""
         if self._unknown[address] >= MAX_UNKNOWN_OF_ADDRESS or self._unknown.total() >= MAX_UNKNOWN:
             raise _TooManyUnknown
         self._unknown[address] += 1

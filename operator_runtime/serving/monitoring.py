@@ -36,11 +36,9 @@ REVIEW_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MonitoringConfig:
-    """Addresses of what is served, and their protection.
+    """Addresses of what is served, "0" for none, and their protection.
 
     Attributes:
-        probes: address of the probes, "0" for none.
-        metrics: address of the metrics, "0" for none.
         secure: metrics by TLS and only to accounts that may see them.
         cert_dir: folder with tls.crt and tls.key, None to sign a certificate here.
         user_agent: names us to the API server in reviews of who may see metrics.
@@ -90,9 +88,7 @@ async def served(
     """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
     Args:
-        config: where, and to whom.
         manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
-        metrics: what there is to see.
         access: where the API server is, for who may see metrics.
         health_checks: of /healthz, besides the event loop.
         ready_checks: of /readyz, besides the event loop and the watches.

@@ -25,11 +25,9 @@ RECONNECT_GRACE_S = 5.0
 
 
 class Check(NamedTuple):
-    """One thing to check.
+    """One thing to check: `run` gives what is wrong, None when all is well; it is quick, and never waits.
 
-    Attributes:
-        name: unique among the checks of a probe, and part of a URL's path.
-        run: what is wrong, None when all is well. Quick, and never waits.
+    Its name is unique among the checks of a probe, and part of a URL's path.
     """
 
     name: str
@@ -94,17 +92,12 @@ def watch_check(reflector: Reflector[Any]) -> Check:
 
 
 class HealthProbe:
-    """The checks behind one path. Once they have passed, the log reports when they fail and when that is over."""
+    """The checks behind one path, in their order. Once they have passed, the log reports when they fail and recover.
+
+    Raises ValueError where two checks have one name.
+    """
 
     def __init__(self, name: str, checks: Sequence[Check]) -> None:
-        """
-        Args:
-            name: of the path, without the slash.
-            checks: in the order in which they are shown.
-
-        Raises:
-            ValueError: two checks have one name.
-        """
         names = [each.name for each in checks]
         if len(set(names)) != len(names):
             raise ValueError(f"two checks of {name} have the same name: {', '.join(names)}")
@@ -174,8 +167,6 @@ class HealthProbe:
 
 
 class Probes:
-    """Answers the requests of a probe server."""
-
     def __init__(self, *probes: HealthProbe) -> None:
         self._probes = {each.name: each for each in probes}
 

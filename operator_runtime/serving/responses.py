@@ -10,8 +10,6 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One answer."""
-
     status: int
     body: bytes = b""
     content_type: str = TEXT
@@ -19,5 +17,4 @@ class HttpResponse:
 
 
 def text_response(status: int, text: str) -> HttpResponse:
-    """An answer of one line or more of text."""
     return HttpResponse(status, text.encode())

@@ -43,9 +43,8 @@ class Scrapes:
     A client that comes while a scrape is being written waits for the next one, and shares it with all that do: many
     scrapers take no more time and memory than two.
 
-    Invariants:
-        `_shared` has, for each path and content type, the number of the last answer and the answer, while one
-        waits.
+    Invariant: `_shared` has, for each path and content type, the number of the last answer and the answer, while one
+    waits.
     """
 
     def __init__(
@@ -110,6 +109,5 @@ class Scrapes:
 
 
 def content_type(accept: str) -> str:
-    """The format that a scraper is answered in."""
     accepted = {each.partition(";")[0].strip() for each in accept.split(",")}
     return OPENMETRICS if _OPENMETRICS in accepted else CONTENT_TYPE_PLAIN_0_0_4

@@ -20,11 +20,7 @@ _LONGEST_COMMON_NAME = 64
 
 
 def self_signed(names: Sequence[str], now: datetime.datetime) -> bytes:
-    """Key and certificate, PEM, in this order.
-
-    Raises:
-        ImportError: cryptography is not installed.
-    """
+    """Key and certificate, PEM, in this order; ImportError where cryptography is not installed."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -57,7 +53,6 @@ def self_signed(names: Sequence[str], now: datetime.datetime) -> bytes:
 
 
 def main(names: Sequence[str]) -> int:
-    """Print them; the exit code."""
     try:
         pem = self_signed(names, datetime.datetime.now(datetime.UTC))
     except ImportError:

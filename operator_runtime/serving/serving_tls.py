@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prometheus_client import Metric
 
-from operator_runtime.client.access.cert_chain import load_cert_chain, no_passphrase
+from operator_runtime.client.access.tls import load_cert_chain, no_passphrase
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.telemetry.metrics import counter, gauge
 
@@ -27,21 +27,14 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class CertificateFiles:
-    """A server's TLS context that follows tls.crt and tls.key in a folder.
+    """A server's TLS context that follows tls.crt and tls.key in a folder; ServingError where they are no such files.
 
     Each handshake checks whether the files are other ones (two stats), so that a renewed certificate is served at once
     and no timer is needed. Files that do not fit together (half of a renewal was written) leave the last good ones in
-    place.
-
-    Attributes:
-        context: what the server is opened with. It hands each connection to the context of the newest good files.
+    place. The server is opened with `context`, which hands each connection to the context of the newest good files.
     """
 
     def __init__(self, directory: Path, flag: str) -> None:
-        """
-        Raises:
-            ServingError: the files are not there, or are no certificate and its key.
-        """
         self._certificate, self._key = directory / CERTIFICATE_FILE, directory / KEY_FILE
         self._reads = self._errors = 0
         self._usable = True
@@ -101,8 +94,7 @@ async def self_signed_context(flag: str) -> ssl.SSLContext:
 
     It is made by a process of its own, so that what makes it (`cryptography`, some MiB) does not stay.
 
-    Raises:
-        ServingError: cryptography is not installed, or the process failed. The message names the flag as the way out.
+    Raises ServingError where cryptography is not installed, or the process failed; `flag` is the way out.
     """
     names = [socket.gethostname(), "localhost", "127.0.0.1", "::1"]
     process = await asyncio.create_subprocess_exec(

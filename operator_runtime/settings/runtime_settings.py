@@ -32,8 +32,8 @@ def only(fits: Callable[[str], object]) -> Callable[[str], str]:
 def split_namespaces(text: str) -> tuple[str, ...]:
     """Makes ("a", "b") of "a,b", and () of "", which means all.
 
-    "a," has an empty item, so that it is refused: a template that lost a name must not widen what is watched. Nor must
-    one that left a blank, which the message shows as it is.
+    An empty item, as in "a,", is refused: a template that lost a name must not widen what is watched. So is a blank,
+    which the message shows as it is.
     """
     if not text:
         return ()
@@ -59,9 +59,8 @@ def address(text: str) -> str:
 class RuntimeSettings:
     """Settings of every operator: `--help` has the meaning of each, `docs/settings.md` the reason. Immutable.
 
-    Values are checked where they come from outside, by `Schema`; which operator it is gives some of the defaults.
-    Values that must fit together are checked in `__post_init__`, which raises ValueError with a line for each problem;
-    that of a subclass calls this one.
+    Values are checked where they come from outside, by `Schema`. Those that must fit together are checked in
+    `__post_init__`, which raises ValueError with a line for each problem; that of a subclass calls this one.
     """
 
     def __init_subclass__(cls) -> None:

@@ -26,22 +26,16 @@ class SettingsError(ValueError):
 
 
 class Schema(Generic[S]):
-    """The settings of one program.
+    """The settings of one program; `prefix` is what the variables begin with that have no name of their own.
 
-    Attributes:
-        model: the class that holds the values.
-        prefix: what the variables begin with that have no name of their own.
-        options: group after group as they first occur, and in each in the model's order.
+    `options` come group after group as these first occur, and in each in the order of `model`.
     """
 
     def __init__(self, model: type[S], program: Program) -> None:
-        """
-        Args:
-            model: each of its fields is declared by `setting`.
-            program: gives the prefix, and the defaults of the operator's name and of its lock's.
+        """`program` gives the prefix, and the defaults of the operator's name and of its lock's.
 
-        Raises:
-            TypeError: the model is no subclass of RuntimeSettings, or a field of it is no setting.
+        Raises TypeError where the model is no subclass of RuntimeSettings, or a field of it is not declared by
+        `setting`.
         """
         if not (isinstance(model, type) and issubclass(model, RuntimeSettings)):  # type: ignore[redundant-expr]
             raise TypeError(f"settings={model!r} is no subclass of RuntimeSettings")
@@ -55,12 +49,8 @@ class Schema(Generic[S]):
     def load(self, given: Mapping[str, object], environ: Mapping[str, str]) -> S:
         """The settings that are given by their names, else those of the variables, else the defaults.
 
-        Args:
-            given: texts, or lists of them, as flags have them, or values.
-            environ: the variables.
-
-        Raises:
-            SettingsError: naming each flag or variable that holds a wrong value, and each name that is no setting's.
+        `given` has texts, or lists of them, as flags have them, or values. Raises SettingsError, which names each flag
+        or variable that holds a wrong value, and each name that is no setting's.
         """
         values: dict[str, Any] = dict(self._defaults)
         problems = [f"there is no setting {name}" for name in given.keys() - {option.name for option in self.options}]
@@ -86,8 +76,8 @@ class Schema(Generic[S]):
     def unknown_variables(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """A sentence for each variable that has the prefix and sets nothing, with the nearest one that does.
 
-        To be warned of rather than refused: a pod must still start when its image is rolled back to a release that
-        does not know a newer variable.
+        A warning, no error: a pod must still start when its image is rolled back to a release that does not know a
+        variable.
         """
         known = {option.variable for option in self.options}
         unknown = [name for name in sorted(environ) if name.startswith(self.prefix) and name not in known]

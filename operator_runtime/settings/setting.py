@@ -75,14 +75,7 @@ def setting(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Option:
-    """A setting with everything worked out: `setting` has the meaning of what is not described here.
-
-    Attributes:
-        name: the field's name in the model.
-        type: without None.
-        default: in words.
-        allowed: in words, to follow "must be".
-    """
+    """A setting with everything worked out, `default` and `allowed` in words: see `setting`. `type` is without None."""
 
     name: str
     type: Any
@@ -157,7 +150,6 @@ def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) ->
 
 
 def default_in_words(default: object) -> str:
-    """A default as it is shown."""
     if isinstance(default, bool):
         return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default)

@@ -57,11 +57,7 @@ class Metrics(CollectorRegistry):
         self._callback_errors = CallbackErrors()
 
     def add(self, source: Source) -> None:
-        """Show these families, too.
-
-        Raises:
-            TypeError: `source` is a coroutine function.
-        """
+        """Show these families, too; TypeError where `source` is a coroutine function."""
         check_plain(source, "the source of metrics")
         self.register(Given(source))
 
@@ -71,12 +67,10 @@ class Metrics(CollectorRegistry):
         self._collectors.append(collector)
 
     def unregister(self, collector: Collector) -> None:
-        """See `CollectorRegistry.unregister`."""
         super().unregister(collector)
         self._collectors.remove(collector)
 
     def collect(self) -> Iterator[Metric]:
-        """Return all families, as they are now."""
         for each in tuple(self._collectors):
             try:
                 families = list(each.collect())
@@ -174,7 +168,6 @@ class ControllerMetrics:
         metrics.add(self._of_queues)
 
     def observer(self, name: str, workers: int) -> ControllerObserver:
-        """The observer of one controller and its queue."""
         self._workers.labels(name).set(workers)
         errors = [(counter.labels(name), outcomes) for counter, outcomes in self._errors]
         counters = {
@@ -237,10 +230,8 @@ class ControllerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ControllerObserver:
-    """Counts what one controller and its queue do: hand it to both as their observer.
-
-    Attributes:
-        counters: those that each outcome counts in.
+    """Counts what one controller and its queue do, each outcome in its `counters`: hand it to both as their
+    observer.
     """
 
     counters: Mapping[ReconcileOutcome, Sequence[Counter]]
@@ -249,17 +240,14 @@ class ControllerObserver:
     worked_s: Histogram
 
     def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
-        """See `controller.ReconcileObserver`."""
         for each in self.counters[outcome]:
             each.inc()
         self.reconcile_s.observe(seconds)
 
     def queued(self, seconds: float) -> None:
-        """See `queue.QueueObserver`."""
         self.queued_s.observe(seconds)
 
     def worked(self, seconds: float) -> None:
-        """See `queue.QueueObserver`."""
         self.worked_s.observe(seconds)
 
 

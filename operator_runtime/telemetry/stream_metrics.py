@@ -21,8 +21,7 @@ _METHODS = ("GET", "PATCH", "POST")
 def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     """The state of each watch. `scope` is the namespace that it watches, "" for all; see `Reflector.scope`.
 
-    Of one that is optional and refused only the restarts are shown: nothing waits for it, and that it
-    brings nothing is not to raise an alarm.
+    Of one that is optional and refused only the restarts are shown: that it brings nothing is not to raise an alarm.
     """
     labelled = [((each.resource.qualified_name, each.scope), each) for each in streams]
     held = [(labels, each) for labels, each in labelled if not (each.optional and each.refusal is not None)]

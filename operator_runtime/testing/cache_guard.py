@@ -1,8 +1,8 @@
 """Finds out which cached objects an operator under test has changed in place.
 
 What a store gives is shared by all who read it. Code that writes into a body, a label or a model there changes what
-every other reader sees, until the next version comes, and hides from comparisons what is really on the server. An
-operator in production pays for no copies and no checks; a test does.
+every other reader sees, and hides from comparisons what is really on the server. An operator in production pays for no
+copies and no checks; a test does.
 """
 
 from __future__ import annotations
@@ -45,11 +45,7 @@ class CacheGuard:
         store.add_handler(changed)
 
     def check(self) -> None:
-        """Let pass what is as it came.
-
-        Raises:
-            CacheChangedError: an object is not, or was not when its next version came.
-        """
+        """Raise CacheChangedError where an object is not as it came, or was not when its next version came."""
         for snapshot in self._snapshots.values():
             self._compare(*snapshot)
         if self._changed:

@@ -48,12 +48,10 @@ class FakeClock:
 
     @property
     def now(self) -> float:
-        """Time of the clock, as calling it gives it."""
         return self._now
 
     @property
     def sleeping(self) -> int:
-        """Number of sleepers at present."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def advance(self, seconds: float) -> None:
@@ -70,11 +68,7 @@ class FakeClock:
         self.advance_to(self._now + seconds)
 
     def advance_to(self, time_s: float) -> None:
-        """Advance to a time of the clock's own.
-
-        Raises:
-            ValueError: that is past.
-        """
+        """Advance to a time of the clock's own; ValueError where that is past."""
         if time_s < self._now:
             raise ValueError(f"a clock does not go back: it is {self._now:g}, and advance_to was given {time_s:g}")
         self._now = time_s
@@ -97,10 +91,8 @@ class FakeClock:
         await woken
 
     async def asleep(self, sleepers: int = 1, *, deadline_s: float = _ASLEEP_DEADLINE_S) -> None:
-        """Wait until so many sleep, or more: an `advance` before that would wake none.
-
-        Raises:
-            AssertionError: the deadline has passed.
+        """Wait until so many sleep, or more: an `advance` before that would wake none. AssertionError after the
+        deadline.
         """
         try:
             async with asyncio.timeout(deadline_s):

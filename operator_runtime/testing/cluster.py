@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import orjson
 import uvloop
+import yaml
 
 from kube_simulator.faults import Fault, Rule
 from kube_simulator.simulator import Options, Simulator
@@ -33,14 +34,18 @@ from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.client import Client
+from operator_runtime.crd.crd_generation import CustomResource, custom_resource_definition
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
-from operator_runtime.testing.manifests import Json, Manifest, bodies
 from operator_runtime.testing.running import running_operator, settings_of
 from operator_runtime.testing.waiting import DEADLINE_S, async_eventually
 
 T = TypeVar("T")
+
+Json = dict[str, Any]
+Manifest = Mapping[str, object] | str | Path | CustomResource
+"""One object as a dict; YAML of one or many, as text or as a file; a kind, of which its CRD is made."""
 
 # Far above what anything here takes.
 _CALL_DEADLINE_S = 60.0
@@ -56,15 +61,12 @@ UNDER_TEST: Final = Program("operator-under-test", "0.0.0")
 class SimulatedCluster:
     """One simulator, from the beginning to the end of a `with` block. Its methods are for one thread at a time.
 
-    Methods that are no coroutines block until the simulator's thread has done the work, which is well below a
-    millisecond unless documented.
+    `options` is how the simulator differs from others: `pods_ready_after_s`, `streaming_lists`, ... Methods that are no
+    coroutines block until the simulator's thread has done the work, which is well below a millisecond unless
+    documented.
     """
 
     def __init__(self, options: Options = OPTIONS) -> None:
-        """
-        Args:
-            options: how the simulator differs from others: `pods_ready_after_s`, `streaming_lists`, ...
-        """
         self._options = options
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="simulator", daemon=True)
@@ -159,11 +161,9 @@ class SimulatedCluster:
 
     @asynccontextmanager
     async def client(self, *, kubeconfig: Path | None = None, name: str = AGENT) -> AsyncIterator[Client]:
-        """A client on the test's event loop.
+        """A client on the test's event loop; `name` is its field manager and its User-Agent.
 
-        Args:
-            kubeconfig: as whom, such as `user_kubeconfig(...)`; None for the administrator.
-            name: its field manager and its User-Agent.
+        `kubeconfig`: as whom, such as `user_kubeconfig(...)`; None for the administrator.
         """
         async with _connection(kubeconfig or self.kubeconfig_path, name) as api:
             yield Client(api, field_manager=name)
@@ -200,9 +200,8 @@ class SimulatedCluster:
         One that ends before the block does cancels the block, and why it ended is raised. Its log is pytest's `caplog`.
 
         Args:
-            set_up: adds its controllers and whatever else, as `program.command.run` takes it.
+            set_up: adds its controllers and whatever else, as `process.command.run` takes it.
             settings: a subclass of RuntimeSettings; None where it has no settings of its own.
-            program: its name and version.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
                 election, neither probes nor metrics, and else the defaults. Environment variables do not count.
@@ -272,15 +271,13 @@ class SimulatedCluster:
         self.run(self.simulator.start_apiserver())
 
     def restart_apiserver(self) -> None:
-        """Kill it, and start it again."""
         self.kill_apiserver()
         self.start_apiserver()
 
     @contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
-        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process.
-
-        Nothing else of this class can be called meanwhile.
+        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process; call nothing of this
+        meanwhile.
         """
         stopped, resume = threading.Event(), threading.Event()
 
@@ -300,7 +297,6 @@ class SimulatedCluster:
         self.run(self.simulator.stop_controller_manager())
 
     def start_controller_manager(self) -> None:
-        """Start the controllers again."""
         self.run(self.simulator.start_controller_manager())
 
     # For what has no method here.
@@ -331,3 +327,46 @@ def _decoded(answer: bytes) -> Json:
 def _is_established(crd: Json) -> bool:
     conditions = crd.get("status", {}).get("conditions", ())
     return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+
+
+def bodies(manifests: Iterable[Manifest]) -> Iterator[Json]:
+    """The objects in the order in which they stand.
+
+    Raises:
+        ValueError: something is no object of Kubernetes: apiVersion, kind or metadata.name are missing.
+        OSError: there is no such file.
+    """
+    for manifest in manifests:
+        for number, document in enumerate(_documents(manifest), 1):
+            origin = f"{manifest}" if isinstance(manifest, Path) else "a manifest"
+            yield _checked(document, f"{origin}, document {number}")
+
+
+def _documents(manifest: Manifest) -> Iterable[object]:
+    match manifest:
+        case CustomResource():
+            return [custom_resource_definition(manifest)]
+        case Path():
+            return _parsed(manifest.read_text())
+        case str():
+            return _parsed(manifest)
+        case _:
+            return [manifest]
+
+
+def _parsed(text: str) -> Iterable[object]:
+    # Files of many documents end or begin with `---`.
+    return [each for each in yaml.safe_load_all(text) if each is not None]
+
+
+def _checked(document: object, origin: str) -> Json:
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{origin}: an object of Kubernetes is a mapping, and this is {document!r}")
+    body = dict(document)
+    missing = [name for name in ("apiVersion", "kind") if not (isinstance(body.get(name), str) and body[name])]
+    if missing:
+        raise ValueError(f"{origin}: it has no {' and no '.join(missing)}")
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+        raise ValueError(f"{origin}: the {body['kind']} has no metadata.name")
+    return body

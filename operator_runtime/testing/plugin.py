@@ -23,7 +23,6 @@ _REMEDY = "pip install 'memcached-operator[testing]'"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark `simulator`."""
     config.addinivalue_line(
         "markers", "simulator(**options): how the fixture `simulator` differs, such as pods_ready_after_s=None"
     )

@@ -30,11 +30,7 @@ class OperatorEndedError(AssertionError):
 def settings_of(program: Program, settings: type[S], values: Mapping[str, object]) -> S:
     """The settings that an operator is started with: the test's, else what suits tests, else the defaults.
 
-    No environment variable counts: a developer's own would make a test of something else.
-
-    Raises:
-        TypeError: `settings` makes no program, as `run` would report, or has no setting of a name.
-        SettingsError: a value is not allowed.
+    No environment variable counts: a developer's own would make a test of something else. Raises as `Schema` does.
     """
     return Schema(settings, program).load({**_FOR_TESTS, **values}, environ={})
 
@@ -43,21 +39,9 @@ def settings_of(program: Program, settings: type[S], values: Mapping[str, object
 async def running_operator(
     set_up: Callable[[Operator, S], None], program: Program, settings: S, *, deadline_s: float = DEADLINE_S
 ) -> AsyncIterator[Operator]:
-    """Run an operator until the end of the block, which begins when its caches are in sync and its servers listen.
+    """Run an operator until the end of the block; see `testing.cluster.SimulatedCluster.operator`.
 
-    One that ends before cancels the block, and its error is raised instead of the cancellation.
-
-    Args:
-        set_up: as `program.command.run` takes it.
-        program: which operator this is.
-        settings: its settings.
-        deadline_s: for how many seconds to wait until it is in sync, and for its end.
-
-    Raises:
-        OperatorEndedError: it ended by itself after it was in sync.
-        CacheChangedError: the block ended well, but what the caches hold was changed in place.
-        AssertionError: it did not come in sync, or did not end, before the deadline.
-        Exception: whatever kept it from starting, what `set_up` raised among it.
+    The block begins when its caches are in sync and its servers listen.
     """
     stop = asyncio.Event()
     made: list[Operator] = []

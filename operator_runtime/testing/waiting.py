@@ -45,8 +45,6 @@ def eventually(
     """Query until the answer is as desired, and return it. Blocks the thread, and queries at least once.
 
     Args:
-        read: reads the present state.
-        desired: whether an answer is what the test waits for.
         what: what is awaited, in words, for the message.
         deadline_s: how many seconds to try.
         ignoring: errors of `read` that mean "not yet", such as NotFound.
@@ -59,22 +57,14 @@ def eventually(
 
 
 def await_none(find: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until there is nothing wrong: `find` returns what is, in words or as an object. Blocks the thread.
-
-    Raises:
-        AssertionError: the deadline has passed; the message has what was wrong last.
-        RuntimeError: an event loop runs on this thread, and would stand still.
+    """Wait until there is nothing wrong: `find` returns what is, in words or as an object. Otherwise as
+    `eventually`.
     """
     _wait(find, _is_none, _Lateness(None, deadline_s), ())
 
 
 def until(complaint: str, holds: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until it is so; `complaint` is what is wrong until then. Blocks the thread.
-
-    Raises:
-        AssertionError: the deadline has passed; the message has the complaint.
-        RuntimeError: an event loop runs on this thread, and would stand still.
-    """
+    """Wait until it is so; `complaint` is what is wrong until then. Otherwise as `eventually`."""
     await_none(lambda: None if holds() else complaint, deadline_s=deadline_s)
 
 
@@ -108,22 +98,14 @@ async def async_eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """Wait as `eventually` does, and let the event loop run meanwhile; a call that hangs ends at the deadline.
-
-    Raises:
-        AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
-    """
+    """Wait as `eventually` does, and let the event loop run meanwhile; a call that hangs ends at the deadline."""
     return await _async_wait(read, desired, _Lateness(what, deadline_s), ignoring)
 
 
 async def async_until(
     complaint: str, holds: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
 ) -> None:
-    """Wait as `until` does, and let the event loop run meanwhile.
-
-    Raises:
-        AssertionError: the deadline has passed; the message has the complaint.
-    """
+    """Wait as `until` does, and let the event loop run meanwhile."""
 
     async def wrong() -> str | None:
         given = holds()

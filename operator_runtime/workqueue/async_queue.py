@@ -1,7 +1,4 @@
-"""Waiting for the work queue: futures and one timer around a `WorkQueue`, which has all the rules.
-
-Apart from `queue`, so that the rules need no event loop and what needs one can be read at a glance.
-"""
+"""Waiting for the work queue: futures and one timer around a `WorkQueue`, which has all the rules."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ class AsyncWorkQueue(Generic[K]):
         self._timer_at = 0.0
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
-        """`WorkQueue.add`."""
         self.core.add(key, priority=priority, after_s=after_s)
         if after_s > 0.0:
             self._arm()
@@ -55,24 +51,20 @@ class AsyncWorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """`WorkQueue.done`."""
         self.core.done(key)
         if self._waiters:
             self._wake()
 
     def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
-        """`WorkQueue.fail`."""
         delay_s = self.core.fail(key, at_least_s=at_least_s, at_most_s=at_most_s)
         self._arm()
         return delay_s
 
     def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
-        """`WorkQueue.requeue`."""
         self.core.requeue(key, after_s=after_s, priority=priority)
         self._arm()
 
     def forget(self, key: K) -> None:
-        """`WorkQueue.forget`."""
         self.core.forget(key)
 
     def shut_down(self) -> None:

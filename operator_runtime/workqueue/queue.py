@@ -154,10 +154,8 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The work on `key` ended. If it was added meanwhile it is ready again.
-
-        Raises:
-            ValueError: the key was not handed out.
+        """The work on `key`, which was handed out (else ValueError), ended. If it was added meanwhile it is ready
+        again.
         """
         try:
             started, _ = self._processing.pop(key)
@@ -172,7 +170,6 @@ class WorkQueue(Generic[K]):
         """The attempt on `key` failed: schedule the next one and return the seconds until then. `done` follows.
 
         Args:
-            key: a key that was handed out.
             at_least_s: seconds that the server requested to wait (Retry-After). Up to a quarter more is waited, by
                 chance; it wins over `at_most_s`.
             at_most_s: bound on the backoff, for a failure that is not about the key (`OUTAGE_LONGEST_S`). Such
@@ -196,11 +193,7 @@ class WorkQueue(Generic[K]):
         return failures.retry_at - now
 
     def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
-        """Add a key that was handed out, as `add` does, with the priority that it had unless another is given.
-
-        Raises:
-            ValueError: the key was not handed out.
-        """
+        """Add a key that was handed out, as `add` does, with the priority that it had unless another is given."""
         had = self._handed_out_with(key)
         self.add(key, priority=had if priority is None else priority, after_s=after_s)
 
@@ -219,12 +212,10 @@ class WorkQueue(Generic[K]):
 
     @property
     def stopped(self) -> bool:
-        """Report whether `stop` was called."""
         return self._stopped
 
     @property
     def processing(self) -> int:
-        """Keys that are being worked on."""
         return len(self._processing)
 
     def next_deadline(self) -> float | None:

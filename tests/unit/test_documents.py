@@ -99,7 +99,7 @@ SOURCES = [
 
 
 def test_the_log_lines_that_ask_for_action_are_found() -> None:
-    assert {"controller.py", "owners.py", "reflector.py", "process.py"} <= {source.name for source in SOURCES}
+    assert {"controller.py", "owners.py", "reflector.py", "command.py"} <= {source.name for source in SOURCES}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
-from operator_runtime.client.access.addresses import is_host, server_url
+from operator_runtime.client.access.addresses import check_proxy, environment_proxy, is_host, server_url
 from operator_runtime.client.access.credentials import (
     TOKEN_FILE_PERIOD_S,
     CachedIdentity,
     ClusterAccess,
     Credentials,
+    Identity,
     NoClusterAccess,
-    StaticIdentity,
     basic,
     bearer,
     is_token,
@@ -34,7 +34,6 @@ from operator_runtime.client.access.kubeconfig import (
     User,
     printable,
 )
-from operator_runtime.client.access.proxy import check_proxy, environment_proxy
 from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
@@ -52,17 +51,9 @@ def context_access(
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
 ) -> ClusterAccess:
-    """The access that a context gives.
+    """The access that a context gives (None: the current one); its exec plugins inherit `environ`.
 
-    Args:
-        config: what `read_kubeconfigs` gave.
-        context: its name, None for the current one.
-        environ: variables that exec plugins inherit, and those that name a proxy.
-        clock: monotonic seconds.
-        wall_clock: seconds since the epoch.
-
-    Raises:
-        NoClusterAccess: no such context, or it has something that is wrong or not supported.
+    Raises NoClusterAccess where there is no such context, or it has something that is wrong or not supported.
     """
     chosen = _context(config, context)
     namespace = chosen.value.namespace or None
@@ -82,10 +73,10 @@ def context_access(
     else:
         proxy = environment_proxy(server, environ)
 
-    identity: CachedIdentity | StaticIdentity
+    identity: CachedIdentity | Identity
     if server.startswith("http://"):
         # As kubectl: a credential is not sent where all on the way can read it.
-        identity, tls = StaticIdentity({}), None
+        identity, tls = Identity(), None
     else:
         identity = _identity(user, cluster, server, environ, clock, wall_clock)
         tls = ClientTls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
@@ -190,7 +181,7 @@ def _identity(
     environ: Mapping[str, str],
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
-) -> CachedIdentity | StaticIdentity:
+) -> CachedIdentity | Identity:
     """Choose the identity besides a client certificate, in kubectl's order: token file, token, password, plugin."""
     value = user.value
     if value.impersonate:
@@ -203,9 +194,9 @@ def _identity(
     if value.token:
         if not is_token(value.token):
             raise NoClusterAccess(f"{user.origin}: token holds white space or characters that no token has; correct it")
-        return StaticIdentity(bearer(value.token))
+        return Identity(bearer(value.token))
     if value.username or value.password:
-        return StaticIdentity(basic(value.username or "", value.password or ""))
+        return Identity(basic(value.username or "", value.password or ""))
     if value.exec is not None:
         plugin = _plugin(user, value.exec, cluster, server, environ)
         return CachedIdentity(plugin.name, plugin.fetch, clock=clock, wall_clock=wall_clock, max_age_s=None)
@@ -215,7 +206,7 @@ def _identity(
             f"{user.origin}: the legacy auth-provider {name!r} is not supported; use an exec plugin, such as"
             " gke-gcloud-auth-plugin or kubelogin"
         )
-    return StaticIdentity({})
+    return Identity()
 
 
 def _plugin(

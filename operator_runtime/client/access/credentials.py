@@ -40,7 +40,6 @@ class ClusterAccess:
         server: base URL without a trailing slash, an IPv6 address in brackets.
         namespace: the context's or the pod's own; None where none is named.
         description: for logs: "context minikube of ~/.kube/config".
-        credentials: who we are.
         proxy: URL of an http or https proxy. It may hold a password: never print it.
         tls_server_name: name that the server's certificate is checked against, None for the one in `server`.
         in_pod: this process is a pod's, and `namespace` that pod's.
@@ -57,10 +56,7 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One fetched credential: headers, a client certificate, or both.
-
-    `expires_at_s` is in seconds since the epoch, None where that is unknown.
-    """
+    """One fetched credential: headers, a client certificate, or both; `expires_at_s` is in seconds since the epoch."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     certificate: ClientCertificate | None = field(default=None, repr=False)
@@ -121,13 +117,11 @@ class CachedIdentity:
         wall_clock: Callable[[], float],
         max_age_s: float | None,
     ) -> None:
-        """
-        Args:
-            name: where the credential comes from, for messages.
-            fetch: gets the credential; raises AuthenticationUnavailable.
-            clock: monotonic seconds.
-            wall_clock: seconds since the epoch, for expiry times that others set.
-            max_age_s: fetch again after so long; None trusts the expiry time alone.
+        """Args:
+        name: where the credential comes from, for messages.
+        fetch: gets the credential; raises AuthenticationUnavailable.
+        wall_clock: seconds since the epoch, for expiry times that others set.
+        max_age_s: fetch again after so long; None trusts the expiry time alone.
         """
         self._name = name
         self._fetch = fetch
@@ -142,11 +136,7 @@ class CachedIdentity:
         self._failed_at = float("-inf")
 
     async def current(self) -> Identity:
-        """The identity to use now.
-
-        Raises:
-            AuthenticationUnavailable: there is none, and the fetch failed.
-        """
+        """The identity to use now; AuthenticationUnavailable where there is none, and the fetch failed."""
         if not self._is_fresh():
             update = self._updating()
             if self._identity is not None and not self._is_expired(self._identity):
@@ -158,7 +148,6 @@ class CachedIdentity:
         return self._usable()
 
     async def renew(self, failed_since: float) -> bool:
-        """See `Credentials.refresh`."""
         if self._fetched_at <= failed_since or not self._is_fresh():
             update = self._updating()
             if update is not None:
@@ -219,36 +208,23 @@ class CachedIdentity:
             self._renew_at_s = identity.expires_at_s - min(EXPIRY_SKEW_S, life_s / 10)
 
 
-class StaticIdentity:
-    """An identity that stands in the configuration: there is nothing to fetch."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        self._identity = Identity(headers)
-
-    async def current(self) -> Identity:
-        return self._identity
-
-    async def renew(self, failed_since: float) -> bool:
-        return False
-
-
 class Credentials:
     """Proof of a client's identity: headers, and TLS unless the server speaks plain http.
 
-    Times are seconds on the clock that `load_access` was given.
+    An `Identity` stands in the configuration: there is nothing to fetch. Times are seconds on the clock that
+    `load_access` was given.
     """
 
-    def __init__(self, identity: CachedIdentity | StaticIdentity, tls: ClientTls | None) -> None:
+    def __init__(self, identity: CachedIdentity | Identity, tls: ClientTls | None) -> None:
         self._identity = identity
         self._tls = tls
 
     async def headers(self) -> Mapping[str, str]:
         """The headers that each request carries. Call it per request: it also notices rotated files.
 
-        Raises:
-            AuthenticationUnavailable: there is no credential and none can be had; names the file or plugin.
+        Raises AuthenticationUnavailable, with the file or plugin, where there is no credential and none can be had.
         """
-        identity = await self._identity.current()
+        identity = await self._current()
         if self._tls is not None:
             self._tls.update(identity.certificate)
         return identity.headers
@@ -256,10 +232,9 @@ class Credentials:
     async def refresh(self, failed_since: float) -> bool:
         """Called on a 401 to a request that started at `failed_since`: fetch again what is older than that.
 
-        Returns:
-            True if a newer credential than the refused one is to be had, so that a retry makes sense.
+        True if a newer credential than the refused one is to be had, so that a retry makes sense.
         """
-        renewed = await self._identity.renew(failed_since)
+        renewed = isinstance(self._identity, CachedIdentity) and await self._identity.renew(failed_since)
         if self._tls is None:
             return renewed
         await self.reload_ca(failed_since)
@@ -268,7 +243,10 @@ class Credentials:
     async def reload_ca(self, failed_since: float) -> None:
         """Read the CA again: it did not vouch for the server of a request that started at `failed_since`."""
         if self._tls is not None:
-            self._tls.update((await self._identity.current()).certificate, older_than=failed_since)
+            self._tls.update((await self._current()).certificate, older_than=failed_since)
+
+    async def _current(self) -> Identity:
+        return self._identity if isinstance(self._identity, Identity) else await self._identity.current()
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """TLS for new connections; None for plain http."""

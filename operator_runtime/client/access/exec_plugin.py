@@ -56,7 +56,6 @@ class ExecPlugin:
     Attributes:
         name: what it is, in messages: "exec plugin aws of user eks in ~/.kube/config".
         command: a name to look up in PATH, or a path.
-        arguments: what follows it.
         api_version: one of API_VERSIONS; the answer must have the same.
         environ: all variables of the plugin but KUBERNETES_EXEC_INFO.
         install_hint: shown when the command is missing.
@@ -74,12 +73,9 @@ class ExecPlugin:
     timeout_s: float = TIMEOUT_S
 
     async def fetch(self) -> Identity:
-        """Run the plugin and read its answer.
+        """Run the plugin and read its answer. Its standard error is ours: it is meant for the person who has to log in.
 
-        Its standard error is that of this process: it is meant for the person who has to log in again.
-
-        Raises:
-            AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
+        Raises AuthenticationUnavailable where it is missing, fails, takes too long, or answers something else.
         """
         try:
             read_end, write_end = os.pipe()
@@ -207,7 +203,6 @@ class _Output:
         self._loop.add_reader(descriptor, self.take)
 
     def take(self) -> None:
-        """Read all that is there."""
         while not self.full.done():
             try:
                 chunk = os.read(self._descriptor, 1 << 16)

@@ -113,10 +113,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry(Generic[T]):
-    """A named entry and where it stands: relative paths in it are relative to its file's folder.
-
-    `origin` names it in messages: "user jane in ~/.kube/config".
-    """
+    """A named entry of a file, to whose folder its paths are relative; `origin`: "user jane in ~/.kube/config"."""
 
     value: T
     file: Path
@@ -140,8 +137,7 @@ class Kubeconfig:
 def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
     """Read and merge files, the first one before the others; `home`, where there is one, is written as ~ in messages.
 
-    Raises:
-        NoClusterAccess: a file cannot be read or is not a kubeconfig.
+    Raises NoClusterAccess where a file cannot be read or is not a kubeconfig.
     """
     current: str | None = None
     clusters: dict[str, KubeconfigEntry[Cluster]] = {}

@@ -1,15 +1,19 @@
-"""TLS towards the API server: whom to trust, which certificate to show, and both again when their files change."""
+"""TLS towards the API server: whom to trust, which certificate to show, and both again when their files change.
+
+For servers too: a certificate that is in memory, such as a Secret's, into a TLS context, which takes files alone.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from operator_runtime.client.access.cert_chain import load_cert_chain
 from operator_runtime.client.errors import AuthenticationUnavailable
 
 log = logging.getLogger(__name__)
@@ -27,11 +31,7 @@ class Pem:
     path: Path | None = None
 
     def read(self) -> bytes:
-        """The text as it is now.
-
-        Raises:
-            AuthenticationUnavailable: the file cannot be read.
-        """
+        """The text as it is now; AuthenticationUnavailable where the file cannot be read."""
         if self.path is None:
             return self.data or b""
         try:
@@ -56,10 +56,11 @@ class ClientCertificate:
 
 
 class ClientTls:
-    """An SSL context that follows its files.
+    """An SSL context that follows its files; a plugin's certificate goes before its own.
 
     Invariants: files are read at most once in PEM_FILE_PERIOD_S; `generation` grows exactly when the context is another
-    one; files that cannot be used (half of a rotation was written) leave the last good context in place.
+    one; files that cannot be used (half of a rotation was written) leave the last good context in place. `authority`
+    None means the system's authorities, `insecure` checks nothing about the server.
     """
 
     def __init__(
@@ -71,13 +72,6 @@ class ClientTls:
         key: Pem | None = None,
         insecure: bool = False,
     ) -> None:
-        """
-        Args:
-            clock: monotonic seconds.
-            authority: the only authorities to trust; None means the system's.
-            certificate: client certificate chain, with its `key`; a plugin's certificate goes before it.
-            insecure: check nothing about the server.
-        """
         self._clock = clock
         self._authority = authority
         self._certificate = certificate
@@ -93,8 +87,8 @@ class ClientTls:
     def context(self) -> ssl.SSLContext:
         """The context for new connections.
 
-        Raises:
-            AuthenticationUnavailable: a file is missing or is not what it should be, and there is no earlier context.
+        Raises AuthenticationUnavailable where a file is missing or not what it should be, and there is no earlier
+        context.
         """
         if self._context is None:
             self.update(self._plugin_certificate)
@@ -186,3 +180,40 @@ class _EncryptedKey(Exception):
 
 def _no_passphrase() -> str:
     raise _EncryptedKey
+
+
+def no_passphrase() -> bytes:
+    """Passphrase of an encrypted key: it is refused instead of requested at a terminal."""
+    return b""
+
+
+def load_cert_chain(context: ssl.SSLContext, pem: bytes, passphrase: Callable[[], bytes | str] = no_passphrase) -> None:
+    """Have a client's or a server's `context` show a certificate that is held in memory.
+
+    Args:
+        pem: the certificate, the certificates between it and its authority, and its private key.
+        passphrase: called where the key is encrypted.
+
+    Raises:
+        ssl.SSLError: they are no PEM, do not belong together, or the key is encrypted.
+        OSError: no file could be made for them.
+    """
+    with _as_file(pem) as path:
+        context.load_cert_chain(path, password=passphrase)
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path under which `content` can be read meanwhile, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from operator_runtime.cache.own_writes import PATIENCE_S, OwnWrites
-from operator_runtime.cache.selection import Selection
-from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.cache.store import ObjectKey, Selection, Store
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.things import Thing
 

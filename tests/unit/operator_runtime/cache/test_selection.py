@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kube_simulator.store.label_selectors import parse_labels
-from operator_runtime.cache.selection import Selection
+from operator_runtime.cache.store import Selection
 
 NAMES, VALUES = st.sampled_from(["a", "b", "example.com/c"]), st.sampled_from(["", "x", "y-1"])
 SETS = st.lists(VALUES, min_size=1, max_size=3).map(lambda values: f"({', '.join(values)})")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from operator_runtime.client.errors import MalformedAnswer
-from operator_runtime.client.lines import LineSplitter
+from operator_runtime.client.frames import LineSplitter
 
 TEXT = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"{}"]), max_size=40).map(b"".join)
 

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 import pytest
 
-from operator_runtime.election.lease_codec import lease_body, lease_record, micro_time
+from operator_runtime.election.lease_codec import lease_body, lease_of, micro_time
 from operator_runtime.election.lease_state import Lease, WriteLease
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
@@ -20,24 +20,24 @@ def stored(**spec: object) -> bytes:
 
 def test_a_lease_is_read() -> None:
     times = {"leaseDurationSeconds": 15, "acquireTime": LEASE.acquire_time}
-    found = lease_record(stored(holderIdentity="them", leaseTransitions=3, other=1, **times))
+    found = lease_of(stored(holderIdentity="them", leaseTransitions=3, other=1, **times), 99.0)
     assert (found.namespace, found.name) == ("ops", "lock")
-    assert found.lease(99.0) == LEASE
+    assert found == LEASE
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None}])
 def test_one_that_says_nothing_is_free_and_as_long_as_its_own(spec: dict[str, object]) -> None:
-    assert lease_record(stored(**spec)).lease(15.0) == Lease("uid-1", "7", "", 15.0, None, 0)
+    assert lease_of(stored(**spec), 15.0) == Lease("uid-1", "7", "", 15.0, None, 0)
 
 
 def test_a_length_that_no_setting_gives_keeps_nobody_waiting_for_longer_than_the_longest_that_one_gives() -> None:
-    assert lease_record(stored(leaseDurationSeconds=2**31 - 1)).lease(15.0).duration_s == 3600.0
+    assert lease_of(stored(leaseDurationSeconds=2**31 - 1), 15.0).duration_s == 3600.0
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 4), (2**31 - 2, 2**31 - 1), (2**31 - 1, 2**31 - 1)])
 def test_changes_of_the_holder_are_counted_as_far_as_the_api_can(before: int, after: int) -> None:
     """One more would be refused, and nobody would lead."""
-    lease = lease_record(stored(leaseTransitions=before)).lease(15.0)
+    lease = lease_of(stored(leaseTransitions=before), 15.0)
     spec = lease_body(WriteLease(lease, "me", 15, None, lease.transitions + 1), "lock", "ops", NOON)["spec"]
     assert isinstance(spec, dict)
     assert spec["leaseTransitions"] == after
@@ -45,7 +45,7 @@ def test_changes_of_the_holder_are_counted_as_far_as_the_api_can(before: int, af
 
 def test_what_is_no_lease_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
-        lease_record(b'{"metadata":{"name":"lock"}}')
+        lease_of(b'{"metadata":{"name":"lock"}}', 15.0)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from operator_runtime import (
     plain,
     typed,
 )
-from operator_runtime.cache.selection import Selection
+from operator_runtime.cache.store import Selection
 from operator_runtime.owned.contention import REPAIRS
 from operator_runtime.owned.owners import REFUSED_S
 from tests.unit.operator_runtime.owned.ensure_support import CONFIG_MAPS, WORDS, Keeping

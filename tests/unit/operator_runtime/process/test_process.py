@@ -11,7 +11,7 @@ import pytest
 
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.identity import Program
-from operator_runtime.process import logs, process
+from operator_runtime.process import command, logs
 from operator_runtime.process.command import operate
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.settings.runtime_settings import RuntimeSettings
@@ -50,27 +50,27 @@ def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncio(monkeypatch: p
     async def run(settings: RuntimeSettings) -> int:
         return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) is there else 1
 
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
+    assert command.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
 
 
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (AuthenticationUnavailable("no token in /sa:\nmount it"), 1, r"no token in /sa:\nmount it"),
-        (ServingError("cannot listen on :8080."), process.FAILED, "cannot listen on :8080."),
+        (ServingError("cannot listen on :8080."), command.FAILED, "cannot listen on :8080."),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_plain_line(
     capsys: pytest.CaptureFixture[str], error: Exception, code: int, message: str
 ) -> None:
-    assert process.run_to_the_end(SAMPLE, raising(error), RuntimeSettings()) == code
+    assert command.run_to_the_end(SAMPLE, raising(error), RuntimeSettings()) == code
     assert capsys.readouterr().err == f"sample-operator: {message}\n"
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(log_format="json", level="info")
     run = raising(AuthenticationUnavailable("no token in /sa:\nmount it"))
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings(log_format="json")) == 1
+    assert command.run_to_the_end(SAMPLE, run, RuntimeSettings(log_format="json")) == 1
     document = json.loads(capsys.readouterr().err)
     assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
     assert "exception" not in document
@@ -78,9 +78,9 @@ def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(log_format="text", level="info")
-    assert process.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
+    assert command.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
-    assert first.endswith("FATAL process.process: ended by an internal error")
+    assert first.endswith("FATAL process.command: ended by an internal error")
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
 
 
@@ -90,13 +90,13 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
 
     logs.configure(log_format="text", level="info")
     with pytest.raises(SystemExit) as ended:
-        process.run_to_the_end(SAMPLE, run, RuntimeSettings())
+        command.run_to_the_end(SAMPLE, run, RuntimeSettings())
     assert ended.value.code == 3
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].endswith("FATAL process.process: ended by sys.exit(3) in its midst: raise an error instead")
+    assert lines[0].endswith("FATAL process.command: ended by sys.exit(3) in its midst: raise an error instead")
     assert any(line.endswith(", in run") for line in lines), "the traceback names who did it"
 
 
 def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    assert process.run_to_the_end(SAMPLE, raising(KeyboardInterrupt()), RuntimeSettings()) == 130
+    assert command.run_to_the_end(SAMPLE, raising(KeyboardInterrupt()), RuntimeSettings()) == 130
     assert "Traceback" not in capsys.readouterr().err

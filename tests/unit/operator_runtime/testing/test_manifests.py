@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operator_runtime.testing.manifests import bodies
+from operator_runtime.testing.cluster import bodies
 
 A = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 B = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}

@@ -14,7 +14,6 @@ from operator_runtime.client.access.credentials import (
     ClusterAccess,
     Credentials,
     Identity,
-    StaticIdentity,
     bearer,
     token_file,
 )
@@ -233,7 +232,7 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
 
     rotate()
     clock = FakeClock()
-    credentials = Credentials(StaticIdentity({}), ClientTls(clock=clock, certificate=certificate, key=key))
+    credentials = Credentials(Identity(), ClientTls(clock=clock, certificate=certificate, key=key))
     await credentials.headers()
     clock.advance(1)
     assert not await credentials.refresh(clock.now)
@@ -246,7 +245,7 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
 
 async def test_nothing_can_be_renewed_about_a_token_in_the_configuration_and_no_repr_shows_a_credential() -> None:
     identity = Identity(bearer(SECRET), make_authority().issue("jane"))
-    credentials = Credentials(StaticIdentity(bearer(SECRET)), None)
+    credentials = Credentials(Identity(bearer(SECRET)), None)
     assert await credentials.headers() == {"Authorization": f"Bearer {SECRET}"}
     assert not await credentials.refresh(1.0)
     assert (credentials.ssl_context(), credentials.ssl_generation) == (None, 0)

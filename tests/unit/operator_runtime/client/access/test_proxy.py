@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from operator_runtime.client.access.addresses import check_proxy, environment_proxy
 from operator_runtime.client.access.credentials import NoClusterAccess
-from operator_runtime.client.access.proxy import check_proxy, environment_proxy
 
 PROXY = "http://proxy:3128"
 

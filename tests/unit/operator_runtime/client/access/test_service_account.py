@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from operator_runtime.client.access.auth import ServiceAccount
 from operator_runtime.client.access.credentials import ClusterAccess, NoClusterAccess
-from operator_runtime.client.access.service_account import ServiceAccount
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.client.access.auth_support import make_authority
