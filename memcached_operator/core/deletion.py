@@ -9,7 +9,7 @@ servers is the garbage collector's affair alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,10 +18,9 @@ import msgspec
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.names import FINALIZER
 from memcached_operator.api.reading import read_spec
-from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.api.status import Problem, Reason, decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.events import RecordEvent
-from memcached_operator.core.objects.owned_kind import Known
 from memcached_operator.core.objects.owned_object import (
     ORPHAN_FINALIZER,
     foreign_finalizers,
@@ -178,12 +177,14 @@ class Deletion:
         owners: Owners[MemcachedRecord],
         status_writer: StatusWriter,
         record_event: RecordEvent,
+        follow: Callable[[MemcachedRecord, Spec, Sequence[str]], Awaitable[bool]],
         *,
         desired: bool,
         clock: Callable[[], float],
     ) -> None:
         """
         Args:
+            follow: has the published list follow the servers; whether that is so.
             desired: each Memcached is to have the finalizer. What carries it is released in any case.
         """
         self._client = client
@@ -191,6 +192,7 @@ class Deletion:
         self._owners = owners
         self._status = status_writer
         self._record_event = record_event
+        self._follow = follow
         self._clock = clock
         self.desired = desired
         self.progress = owners.states.keyed(_Progress)
@@ -312,34 +314,9 @@ class Deletion:
         owned, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
         seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
         status, result = await self._status.report(memcached, last, seen)
-        if spec is None or await self._follow(memcached, spec, status):
+        if spec is None or status.serverList is None or await self._follow(memcached, spec, status.serverList):
             return result
         return _at_latest(result, SLOW_RETRY_S)
-
-    async def _follow(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
-        """Have objects that name the listed servers follow the status as long as both are there; whether that is so.
-
-        They are neither made anew nor replaced: their owner is about to go.
-        """
-        followed = True
-        for each, store in self._caches.auxiliary.items():
-            live = store.get(each.key_of(memcached.key)) if each.listed and status.serverList is not None else None
-            if live is None or live.deleting or live.owner_uid != memcached.uid:
-                continue
-            decoded = each.codec.decoded(live)
-            addresses = {pod.name: pod.address for pod in self._caches.servers_of(memcached) if pod.address}
-            known = Known(status.serverList or (), addresses=addresses, live=decoded)
-            desired = each.desired(memcached.owner, spec, known)
-            body = each.follow(decoded, desired) if desired is not None else None
-            try:
-                if body is not None:
-                    await self._client.patch(each.kind, live, body)
-            except (Conflict, NotFound):
-                self._client.outdated(each.kind, live)
-            except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
-                logger.warning("the published list does not follow the status: %s", error.message or error)
-                followed = False
-        return followed
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""

@@ -99,7 +99,14 @@ class MemcachedReconciler:
             operator.client, caches, states, record_event, enqueue, peers_port, config.holder, clock=clock
         )
         self._deletion = Deletion(
-            operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
+            operator.client,
+            caches,
+            self._owners,
+            self._status,
+            record_event,
+            self._objects.discovery.follow,
+            desired=config.finalizer,
+            clock=clock,
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:

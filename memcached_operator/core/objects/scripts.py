@@ -1,8 +1,4 @@
-"""Pure: the scripts that run in containers, and the ConfigMap from which pods have them.
-
-It is immutable and named by its content, so that a pod keeps the scripts that it was made with, and other ones are a
-change of its template. It is there while a workload or a pod names it.
-"""
+"""Pure: the scripts that run in containers: where they stand, and the name of the ConfigMap that has them."""
 
 from __future__ import annotations
 
@@ -15,8 +11,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.core.objects.labels import SCRIPTS_INFIX, MemcachedOwner
-from memcached_operator.core.objects.owned_object import Manifest, metadata
+from memcached_operator.core.objects.labels import SCRIPTS_INFIX
 from memcached_operator.core.objects.workload_types import Mount
 
 SCRIPTS: Final = "operator-scripts"
@@ -30,17 +25,6 @@ Scripts = tuple[tuple[str, str], ...]
 """Names of files, each with its text."""
 
 
-class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it.
-
-    Attributes:
-        immutable: as scripts are.
-    """
-
-    data: dict[str, str] | None = None
-    immutable: bool | None = None
-
-
 @lru_cache
 def script(path: Path) -> str:
     """The text of a script that stands beside the module of its feature."""
@@ -50,7 +34,7 @@ def script(path: Path) -> str:
 @lru_cache
 def suffix(scripts: Scripts) -> str:
     """The end of the name of the ConfigMap with these, after the Memcached's."""
-    return SCRIPTS_INFIX + _digest(msgspec.json.encode(scripts).decode())
+    return SCRIPTS_INFIX + digest_of(msgspec.json.encode(scripts).decode())
 
 
 def suffix_in(name: str) -> str:
@@ -60,19 +44,6 @@ def suffix_in(name: str) -> str:
 
 
 @lru_cache
-def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
-    """The ConfigMap with the scripts of a Memcached's pods."""
-    meta = metadata(owner, name=owner.name + suffix(scripts))
-    return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=dict(scripts), immutable=True)
-
-
-def held(manifest: ConfigMapManifest) -> ConfigMapManifest:
-    """A ConfigMap as the cache holds it, and as it is compared: scripts, some 50 KiB in each, by their digests."""
-    if not _SUFFIX.search(manifest.metadata.name or ""):
-        return manifest
-    return msgspec.structs.replace(manifest, data={name: _digest(text) for name, text in (manifest.data or {}).items()})
-
-
-@lru_cache
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """The digest of a script, or of several."""
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()

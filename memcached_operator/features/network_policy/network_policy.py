@@ -18,7 +18,7 @@ from memcached_operator.core.objects.labels import (
     endpoint_label,
     selector_labels,
 )
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
 
@@ -91,10 +91,10 @@ def _rule(peers: list[Any], port: int) -> dict[str, Any]:
     return {**({"from": peers} if peers else {}), "ports": [{"port": port, "protocol": "TCP"}]}
 
 
+_CODEC: Final = Codec(PolicyManifest, _normalized)
 NETWORK_POLICIES: Final = OwnedKind(
-    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
-    Codec(PolicyManifest, _normalized),
+    CachedResource(("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), _CODEC.record, POD_SELECTOR),
+    _CODEC,
     lambda owner, spec, known: network_policy(owner, spec, known.operator_namespace),
     field="networkPolicy",
-    labels=POD_SELECTOR,
 )

@@ -83,13 +83,10 @@ class Adoption:
         others = [
             (of.kind, live)
             for of, store in self._caches.auxiliary.items()
-            for live in (
-                store.get(of.key_of(memcached.key)),
-                *(store.by_index("scripts", memcached.key) if of.has_scripts else ()),
-            )
+            for live in of.objects_in(store, memcached.key)
         ]
         for kind, live in (*workloads, *others):
-            if live is not None and not (live.owner_kind or live.deleting):
+            if not (live.owner_kind or live.deleting):
                 yield kind, live
 
     async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord, handed: list[str]) -> None:

@@ -20,9 +20,8 @@ import pytest
 
 from lab.cache import BuildError
 from lab.programs.go import compile_module
-from memcached_operator.core.objects.owned_kind import Known
 from memcached_operator.discovery.discovery_protocol import ITEM
-from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, next_cluster
+from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster
 from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import REQUIRED_VARIABLE
 from tests.unit.kubectl_memcached.owners.record import HERE as GO_MODULE
@@ -79,7 +78,7 @@ class _Published:
         first, *others = (port for each in servers for port in each.ports.values())
         listed = [f"127.0.0.1:{first}", *(f"{self._host}:{port}" for port in others)]
         addresses = {"localhost": "::1", "::1": "::1"}
-        self._last = next_cluster(self._last, True, Known(listed, addresses=addresses, now_s=1))
+        self._last = next_cluster(self._last, True, ClusterServers(listed, addresses=addresses, now_s=1))
         text = str(self._last).encode()
         new = self._file.with_suffix(".new")
         new.write_bytes(text)
