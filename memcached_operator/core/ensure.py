@@ -21,6 +21,7 @@ from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, SCRIPTS_INDEX, scripts_config_map
+from memcached_operator.core.objects.scripts import Scripts
 from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -93,7 +94,7 @@ class Objects:
 
     Attributes:
         adoption: takes over what was made for the Memcached in whose place one was restored.
-        discovery: keeps what has the list of servers.
+        lists: keeps what has the list of servers.
     """
 
     def __init__(
@@ -149,12 +150,14 @@ class Objects:
         image = OwnImage(operator.client, config.operator_namespace, config.operator_image)
         # A list can come after the status of its generation.
         keep = partial(self._ensure_one, seen=False)
-        self.discovery = DiscoveryReconciler(operator.client, caches, image.find, keep)
+        self.lists = DiscoveryReconciler(operator.client, caches, image.find, keep)
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
-        of_scripts, missing = await self._ensure_scripts(snapshot)
+        scripts, of_scripts, missing = scripts_of(snapshot.spec), EMPTY, False
+        if scripts or self._caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key):
+            of_scripts, missing = await self._ensure_scripts(snapshot, scripts)
         workloads = await self._workloads.ensure(snapshot, lacks_scripts=missing)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
@@ -162,7 +165,7 @@ class Objects:
         published = plan.servers.listed if leave and last.serverList is not None else last.serverList
         service, of_service = await self._ensure_service(snapshot)
         outcome = of_scripts + workloads.outcome + of_service
-        by_list = self.discovery.ensure if snapshot.spec.discovery is not None else {}
+        by_list = self.lists.ensure if snapshot.spec.discovery is not None else {}
         for each in self._auxiliary:
             if each in by_list:
                 outcome += await by_list[each](snapshot, published)
@@ -176,7 +179,7 @@ class Objects:
         """Have the published list follow a status that was just written; report whether nothing prevented it."""
         if snapshot.spec.discovery is None:
             return True
-        outcome = await self.discovery.ensure_list(replace(snapshot, last=status), status.serverList or ())
+        outcome = await self.lists.ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
     def release(self, key: ObjectKey) -> None:
@@ -194,16 +197,13 @@ class Objects:
         there = desired is not None and done.kept is not None and done.kept.obj is not None
         return memcached.name if there else "", done.outcome
 
-    async def _ensure_scripts(self, snapshot: Snapshot) -> tuple[Outcome, bool]:
+    async def _ensure_scripts(self, snapshot: Snapshot, scripts: Scripts) -> tuple[Outcome, bool]:
         """Keep the ConfigMap with the scripts of pods, and remove those that no pod needs any more.
 
         The second result tells that it is not there, so that no server may be replaced by one that needs it.
         """
         memcached, last, outcome, missing = snapshot.memcached, snapshot.last, EMPTY, False
-        scripts = scripts_of(snapshot.spec)
         former = self._caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key)
-        if not (scripts or former):
-            return EMPTY, False
         owned = self._caches.workloads_of(memcached).values()
         used = {each.scripts for each in self._caches.pods_of(memcached.key)}
         used |= {memcached.name + each.scripts for each in owned}

@@ -114,15 +114,9 @@ def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
     return Outcome(waiting=(message,), failures=(error,))
 
 
-def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -> Outcome:
-    """Return the outcome of a finalizer that could not be put on the Memcached, None where it could or is not to be."""
-    match why_not:
-        case None:
-            return EMPTY
-        case Problem():
-            return Outcome(problems=(why_not,))
-        case _:
-            return write_failure("finalizer", why_not)
+def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests) -> Outcome:
+    """Return the outcome of a finalizer that could not be put on the Memcached."""
+    return Outcome((why_not,)) if isinstance(why_not, Problem) else write_failure("finalizer", why_not)
 
 
 class WorkloadResult(msgspec.Struct, frozen=True):

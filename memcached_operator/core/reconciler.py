@@ -36,7 +36,6 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.desired_list import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
     PEERS,
@@ -44,6 +43,7 @@ from memcached_operator.features.handover.handover_reconciler import (
     PeersPort,
     Progress,
 )
+from memcached_operator.features.handover.situation import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
@@ -104,7 +104,7 @@ class MemcachedReconciler:
             self._owners,
             self._status,
             record_event,
-            self._objects.discovery.follow,
+            self._objects.lists.follow,
             desired=config.finalizer,
             clock=clock,
         )
@@ -131,7 +131,9 @@ class MemcachedReconciler:
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
+        outcome = done.outcome + handover.outcome
+        if finalizer is not None:
+            outcome += finalizer_outcome(finalizer)
         if self._owners.contention.is_budget_used(key):
             return Result()
         is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None

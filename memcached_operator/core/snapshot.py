@@ -63,6 +63,7 @@ class Remembered:
             where none is missing.
         in_place: servers that are restarted in their pods; None where none is.
         resizes: servers that are given other memory while they run.
+        in_lock: its rollout may hold `RolloutLock`, wait for it, or be suspended; None where that is not known.
         next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
     """
 
@@ -74,4 +75,5 @@ class Remembered:
     missing_since_s: Mapping[int, float] | None = None
     in_place: Restarts | None = None
     resizes: Resizes | None = None
+    in_lock: bool | None = None
     next_uid: str | None = None

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import POD_SELECTOR, MemcachedOwner
 from memcached_operator.core.objects.owned_kind import CachedResource, Known, OwnedKind
-from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
+from memcached_operator.core.objects.owned_object import Codec, OwnedRecord, metadata
 from memcached_operator.core.objects.pod_template import scripts_of
-from memcached_operator.core.objects.scripts import Scripts, digest_of, suffix, suffix_in
+from memcached_operator.core.objects.scripts import ConfigMapManifest, Scripts, held, suffix, suffix_in
 from operator_runtime import Difference, ObjectKey, Store, differences
 
 IMMUTABLE: Final = "immutable"
@@ -25,29 +23,11 @@ SCRIPTS_INDEX: Final = "scripts"
 """Name of the index by which a Memcached's are found."""
 
 
-class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it.
-
-    Attributes:
-        immutable: as scripts are.
-    """
-
-    data: dict[str, str] | None = None
-    immutable: bool | None = None
-
-
 @lru_cache
 def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
     """The ConfigMap with the scripts of a Memcached's pods."""
     meta = metadata(owner, name=owner.name + suffix(scripts))
     return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=dict(scripts), immutable=True)
-
-
-def held(manifest: ConfigMapManifest) -> ConfigMapManifest:
-    """A ConfigMap as the cache holds it, and as it is compared: scripts, some 50 KiB in each, by their digests."""
-    if not suffix_in(manifest.metadata.name or ""):
-        return manifest
-    return replace(manifest, data={name: digest_of(text) for name, text in (manifest.data or {}).items()})
 
 
 def compare_config_maps(desired: ConfigMapManifest, live: ConfigMapManifest) -> Iterator[Difference]:

@@ -12,6 +12,7 @@ import msgspec
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.core.objects.labels import SCRIPTS_INFIX
+from memcached_operator.core.objects.owned_object import Manifest
 from memcached_operator.core.objects.workload_types import Mount
 
 SCRIPTS: Final = "operator-scripts"
@@ -25,6 +26,17 @@ Scripts = tuple[tuple[str, str], ...]
 """Names of files, each with its text."""
 
 
+class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
+    """A ConfigMap, as far as a Memcached has an opinion about it.
+
+    Attributes:
+        immutable: as scripts are.
+    """
+
+    data: dict[str, str] | None = None
+    immutable: bool | None = None
+
+
 @lru_cache
 def script(path: Path) -> str:
     """The text of a script that stands beside the module of its feature."""
@@ -34,7 +46,7 @@ def script(path: Path) -> str:
 @lru_cache
 def suffix(scripts: Scripts) -> str:
     """The end of the name of the ConfigMap with these, after the Memcached's."""
-    return SCRIPTS_INFIX + digest_of(msgspec.json.encode(scripts).decode())
+    return SCRIPTS_INFIX + _digest(msgspec.json.encode(scripts).decode())
 
 
 def suffix_in(name: str) -> str:
@@ -43,7 +55,13 @@ def suffix_in(name: str) -> str:
     return found[0] if found else ""
 
 
+def held(manifest: ConfigMapManifest) -> ConfigMapManifest:
+    """A ConfigMap as the cache holds it, and as it is compared: scripts, some 50 KiB in each, by their digests."""
+    if not _SUFFIX.search(manifest.metadata.name or ""):
+        return manifest
+    return msgspec.structs.replace(manifest, data={name: _digest(text) for name, text in (manifest.data or {}).items()})
+
+
 @lru_cache
-def digest_of(text: str) -> str:
-    """The digest of a script, or of several."""
+def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()

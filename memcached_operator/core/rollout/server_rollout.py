@@ -19,7 +19,7 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
-from memcached_operator.core.rollout.live.resize_state import Resizing
+from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import (
     Evict,
     MarkUpdated,
@@ -121,7 +121,9 @@ class ServerRollout:
         at_once_s = 0.0 if isinstance(found.step, Move) and next_uid != remembered.next_uid else None
         remembered.next_uid = next_uid
         requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s, at_once_s)
-        outcome = (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY) + _resizing(resizing)
+        outcome = Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY
+        if resizing is not NOTHING:
+            outcome += _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:

@@ -113,7 +113,8 @@ class WorkloadRollout:
                 snapshot.memcached, snapshot.memcached.key, propagation="Foreground"
             )
             outcome += (await attempt(plan.removed, removal)).outcome
-        outcome += _leaving(owned.get(OTHER[plan.target]), snapshot)
+        if (other := owned.get(OTHER[plan.target])) is not None and other.deleting:
+            outcome += _leaving(other, snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
     def release(self, key: ObjectKey) -> None:
@@ -188,9 +189,10 @@ class WorkloadRollout:
 
     def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
         """Report whether a change may begin, as it needs no lock or holds it."""
-        return not change.needs_lock or self._lock.may_begin(
-            snapshot.memcached.key, paused=snapshot.spec.rollout.paused
-        )
+        if not change.needs_lock:
+            return True
+        snapshot.remembered.in_lock = True
+        return self._lock.may_begin(snapshot.memcached.key, paused=snapshot.spec.rollout.paused)
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -227,14 +229,18 @@ class WorkloadRollout:
         outcome += progress.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
-        needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
-        has_begun = self._lock.has_begun(snapshot.memcached.key) and not _is_done(snapshot, workload, progress.rollout)
-        if not (needs_lock or has_begun):
-            self._lock.leave(snapshot.memcached.key)
-        elif blocked or spec.rollout.paused:
-            self._lock.suspend(snapshot.memcached.key)
-        elif not self._lock.may_continue(snapshot.memcached.key):
-            return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits())
+        if snapshot.remembered.in_lock is not False:
+            key, needs_lock = snapshot.memcached.key, target.hold in (Hold.QUEUED, Hold.PAUSED)
+            has_begun = self._lock.has_begun(key) and not _is_done(snapshot, workload, progress.rollout)
+            snapshot.remembered.in_lock = needs_lock or has_begun
+            if not (needs_lock or has_begun):
+                self._lock.leave(key)
+            elif blocked or spec.rollout.paused:
+                self._lock.suspend(key)
+            elif not self._lock.may_continue(key):
+                return replace(
+                    target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits()
+                )
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)
         return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
@@ -251,10 +257,8 @@ def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollo
     return not rollout.stale and ready >= snapshot.spec.size
 
 
-def _leaving(other: WorkloadRecord | None, snapshot: Snapshot) -> Outcome:
+def _leaving(other: WorkloadRecord, snapshot: Snapshot) -> Outcome:
     """Pods that do not end, and so keep the workload that the servers have moved from."""
-    if other is None or not other.deleting:
-        return EMPTY
     late, next_s = overdue([pod for pod in snapshot.inactive if pod.workload == other.kind], snapshot.now.timestamp())
     return Outcome((Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else (), requeue_s=next_s)
 

@@ -11,7 +11,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, endpoint_label
 from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Manifest, OwnedRecord
-from memcached_operator.core.objects.script_config_maps import ConfigMapManifest
+from memcached_operator.core.objects.scripts import ConfigMapManifest
 from memcached_operator.core.observed.caches import PODS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
@@ -37,7 +37,7 @@ KeepObject: TypeAlias = Callable[[OwnedKind, Snapshot, Manifest | None, bool], A
 
 
 class DiscoveryReconciler:
-    """What is kept by a list of servers, None for none yet.
+    """Keeper of what has the list of servers, which is None before there is one.
 
     Attributes:
         ensure: keeps the object of each kind, where `spec.discovery` is set.

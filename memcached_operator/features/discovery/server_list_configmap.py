@@ -15,9 +15,9 @@ from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.script_config_maps import (
     CONFIG_MAP_RESOURCE,
     IMMUTABLE,
-    ConfigMapManifest,
     compare_config_maps,
 )
+from memcached_operator.core.objects.scripts import ConfigMapManifest
 from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster, read_cluster
 from operator_runtime import Difference
 

@@ -7,8 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from memcached_operator.api.status import HandoverStatus
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import HandoverServer
+from memcached_operator.features.handover.situation import HandoverServer, Peers
 
 
 class GivenUp(Enum):

@@ -33,7 +33,6 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.desired_list import HandoverInput
 from memcached_operator.features.handover.ending_server import say
 from memcached_operator.features.handover.handover_memory import HandoverMemory
 from memcached_operator.features.handover.move.holders import MakeHolder
@@ -46,7 +45,6 @@ from memcached_operator.features.handover.move.move_reconciler import (
     without_move,
 )
 from memcached_operator.features.handover.peer_changes import dropped_addresses
-from memcached_operator.features.handover.peers import Peers, peers_of, was_applied
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
     NO_HANDOVER_UNDER_WAY,
@@ -57,8 +55,16 @@ from memcached_operator.features.handover.progress_messages import (
 from memcached_operator.features.handover.purge import Purged, empty, purge
 from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.features.handover.situation import HandoverServer, Situation, StatusOrigin
-from memcached_operator.features.handover.step_times import former_clients_s
+from memcached_operator.features.handover.situation import (
+    HandoverInput,
+    HandoverServer,
+    Peers,
+    Situation,
+    StatusOrigin,
+    former_clients_s,
+    peers_of,
+    was_applied,
+)
 from memcached_operator.features.handover.steps import (
     are_servers_kept,
     decide_handover,

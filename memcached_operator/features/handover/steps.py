@@ -41,9 +41,12 @@ from memcached_operator.features.handover.peer_changes import (
     outdated_without_peers,
     returned,
 )
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
-from memcached_operator.features.handover.step_times import (
+from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
+    HandoverServer,
+    PurgeState,
+    Situation,
+    StatusOrigin,
     bounded,
     former_list_end_of,
     published_s,

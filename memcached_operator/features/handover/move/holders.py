@@ -20,7 +20,7 @@ from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.situation import Holder, MovingServer
-from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.situation import Peers
 from operator_runtime import Client, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)

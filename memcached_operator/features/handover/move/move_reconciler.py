@@ -24,7 +24,6 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
 from memcached_operator.features.handover.ending_server import DONE
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
@@ -48,11 +47,18 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.peers import Peers, peers_of
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
 from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import HandoverState, Unsupported
-from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, former_list_end_of
+from memcached_operator.features.handover.situation import (
+    MARKER_TTL_S,
+    DesiredList,
+    HandoverInput,
+    Peers,
+    former_clients_s,
+    former_list_end_of,
+    peers_of,
+)
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import Client, KeyedStates, ObjectKey

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.api.status import MoveStep
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.situation import Peers
 
 HOT_S: Final = 120.0
 """What was used within so many seconds moves first where the server's pod is about to end. memcached records a use once

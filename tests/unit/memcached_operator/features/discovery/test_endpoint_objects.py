@@ -37,7 +37,7 @@ class Endpoint(World):
 
     def use_image(self, find: Callable[[], Awaitable[str]]) -> None:
         """Have the operator know its image so."""
-        self.reconciler._objects.discovery.find_image = find
+        self.reconciler._objects.lists.find_image = find
 
     @property
     def cluster(self) -> list[str]:
