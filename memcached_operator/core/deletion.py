@@ -92,12 +92,7 @@ Step = ReleaseMemcached | DeleteWorkload | DeletionWait
 def next_deletion_step(
     memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]
 ) -> Step:
-    """Choose the next step of the deletion of a Memcached that carries our finalizer.
-
-    Args:
-        workloads: of its name, whosever they are.
-        pods: those that are the Memcached's by name, in any order and whatever their state.
-    """
+    """Choose the next step of the deletion of a Memcached that carries our finalizer."""
     if ORPHAN_FINALIZER in memcached.finalizers:
         return ReleaseMemcached("it was deleted with --cascade=orphan, so its servers stay")
     owned = [each for each in workloads if each.owner_uid == memcached.uid]
@@ -163,12 +158,7 @@ class _Progress:
 
 
 class Deletion:
-    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`.
-
-    Attributes:
-        desired: each Memcached is to have the finalizer.
-        progress: of deletions, as far as it is remembered.
-    """
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
 
     def __init__(
         self,
@@ -182,11 +172,6 @@ class Deletion:
         desired: bool,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            follow: has the published list follow the servers; whether that is so.
-            desired: each Memcached is to have the finalizer. What carries it is released in any case.
-        """
         self._client = client
         self._caches = caches
         self._owners = owners

@@ -54,14 +54,9 @@ class Config:
     """Configuration of a Memcached's reconcile, from the settings.
 
     Attributes:
-        image: of a Memcached that names none.
-        user_id: of the servers; None names none.
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
-        status_delay_s: how long a status that is still changing may be held back.
-        finalizer: put the finalizer on each Memcached.
         operator_image: that the operator runs, "" where its own pod has it.
         credentials: the Secrets that servers require may be read.
-        memory_scaling_window_s: for how long servers are observed before their memory grows.
     """
 
     image: str
@@ -90,12 +85,7 @@ class Config:
 
 
 class Objects:
-    """Keeps the objects of one Memcached at a time; see `ensure`.
-
-    Attributes:
-        adoption: takes over what was made for the Memcached in whose place one was restored.
-        lists: keeps what has the list of servers.
-    """
+    """Keeps the objects of one Memcached at a time; see `ensure`."""
 
     def __init__(
         self,

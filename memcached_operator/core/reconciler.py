@@ -54,12 +54,7 @@ LIST_WRITTEN_S: Final = 0.5
 
 
 class MemcachedReconciler:
-    """Makes the cluster fit one Memcached at a time; see `reconcile`.
-
-    Attributes:
-        debounce: holds statuses back that still change.
-        scaler: takes what servers report.
-    """
+    """Makes the cluster fit one Memcached at a time; see `reconcile`."""
 
     def __init__(
         self,
@@ -240,11 +235,7 @@ class MemcachedReconciler:
 
 
 def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:
-    """The specification, with the memory that is in force.
-
-    Raises:
-        InvalidSpec: it cannot be acted on.
-    """
+    """The specification, with the memory that is in force."""
     spec, stateful_set = read_spec(memcached.spec), workloads.get("StatefulSet")
     if spec.memoryScaling is None:
         return spec

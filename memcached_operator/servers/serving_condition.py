@@ -53,7 +53,6 @@ def serving_condition(
     noise.
 
     Args:
-        servers: those that are ready, in the order of their names.
         rolling: servers are being replaced, so that they may well show different certificates.
     """
     if not servers:

@@ -46,12 +46,9 @@ class SizeClass(NamedTuple):
     """The figures of a size class, in the order of `BY_CLASS`; NaN where the server does not give one.
 
     Attributes:
-        number: of the class.
         evicted_unfetched: of the evicted items, those that no client ever fetched.
         evicted_time: for how many seconds the last of them had been idle.
         age: for how many seconds the item has been idle that is next.
-        mem_requested: bytes of its items.
-        items: how many there are.
     """
 
     number: int

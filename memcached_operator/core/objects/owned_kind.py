@@ -23,7 +23,6 @@ class Known(NamedTuple):
     Attributes:
         servers: `host:port` of each server that is listed.
         operator_namespace: of the operator's own pods, "" where it runs in no pod.
-        operator_image: that these run.
     """
 
     servers: Sequence[str] = ()
@@ -36,7 +35,6 @@ class CachedResource:
     """Resource as the client caches it, once for all kinds of owned objects that are objects of it.
 
     Attributes:
-        names: API version, kind and plural.
         record: makes what the cache holds of an object, from its JSON.
         labels: selector of the cache, where others have many of these.
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
@@ -61,7 +59,6 @@ class OwnedKind:
     """Kind of which a Memcached owns one object at most, known among those of its resource by the end of its name.
 
     Attributes:
-        codec: compares such objects.
         made: makes what a Memcached desires, None for nothing, by its specification and what is known beyond it.
         field: of the specification, without which nothing is desired; "" where that depends on more.
         suffix: of the object's name, after the Memcached's.

@@ -127,8 +127,6 @@ def metadata(
 
     Args:
         name: the object's, None for the Memcached's.
-        more_labels: the user's, in addition to the operator's, which stay.
-        annotations: likewise.
     """
     reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)
     return ObjectMeta(
@@ -291,11 +289,8 @@ class Codec(Generic[M]):
     ) -> None:
         """
         Args:
-            type_: of the owned part of such an object.
             normalize: brings a live object's specification to the form in which the desired one is built.
-            compare: the differences of a live object from the desired one.
             shorten: brings a desired object to the form in which it is compared, where it is written in another.
-            fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
         self._normalize = normalize

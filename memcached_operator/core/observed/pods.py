@@ -52,7 +52,6 @@ class Termination(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         since_s: since when, in seconds since 1970.
-        ends_s: when its grace period is over, likewise.
         node: which node is to end it, "" for none.
         finalizers: that keep it.
     """
@@ -70,11 +69,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
         revision: which of its workload's templates it was made from, as the workload's controller names it.
         active: neither terminating nor finished.
-        ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
         waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
             see `rollout.server_states`.
-        placed: it has a node.
         failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
@@ -95,7 +92,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
         outdated_items: others may have changed what it has, without its knowledge.
-        holder: of a move, as `labels.HOLDER_ANNOTATION` has it; "" of a pod that was made while there was none.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
         applied: of an endpoint, of which list it was told.
         termination: how it is being deleted, None where it is not.

@@ -48,7 +48,6 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     """A Deployment or a StatefulSet: an owned one in full, a foreign one by name only.
 
     Attributes:
-        kind: which of both.
         generation: 1 until its specification is first changed.
         is_observed: its controller has seen its latest generation.
         revised: a Deployment's controller has seen another template than the present one.

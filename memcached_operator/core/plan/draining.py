@@ -53,9 +53,6 @@ def stateful_set_servers(
     """The servers that a StatefulSet keeps: from the top, without those that have drained or were never listed.
 
     Args:
-        size: as specified.
-        last: the status as it was last written.
-        drained: its servers that have drained and may be removed.
         is_listed: clients are given the servers of this StatefulSet.
     """
     live = _live_replicas(owned, pods)

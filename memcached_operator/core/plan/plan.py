@@ -26,11 +26,9 @@ class Plan(NamedTuple):
     """The desired workloads of a Memcached, and the list that is published.
 
     Attributes:
-        target: the kind of workload that is specified.
         replicas: how many pods each workload is to have that is to be kept.
         removed: the workload that is to be deleted now, None for none.
         drained: servers are removed now that are no longer desired, and that have drained.
-        servers: the list that is published.
         next_s: seconds until servers have drained, None where none do.
     """
 
@@ -51,13 +49,7 @@ def plan(
     now: datetime,
     policy: ListPolicy = FREE,
 ) -> Plan:
-    """Plan the servers by the specification and by what there is.
-
-    Args:
-        last: the status as it was last written.
-        now: the time, with its zone.
-        policy: requirements of a hand-over on the list.
-    """
+    """Plan the servers by the specification and by what there is."""
     target: Workload = spec.workload
     last = without_future_times(last, now) if last.draining else last
     is_moving = OTHER[target] in owned or last.workload == OTHER[target]

@@ -58,12 +58,7 @@ FREE: Final = ListPolicy()
 
 
 def next_list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: Sequence[PodRecord]) -> tuple[str, ...]:
-    """`host:port` of each server that is to be listed.
-
-    Args:
-        listed: the workload whose servers are.
-        last: the status as it was last written.
-    """
+    """`host:port` of each server that is to be listed."""
     if listed == "Deployment":
         return addresses(pods)
     there = {pod.ordinal: pod.ready for pod in pods if pod.workload == "StatefulSet"}

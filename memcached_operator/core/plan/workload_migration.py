@@ -52,13 +52,7 @@ def migration(
     drained: Sequence[Drain],
     now: datetime,
 ) -> Migration:
-    """The next step of a migration.
-
-    Args:
-        target: the specified workload.
-        listed: whose servers clients are given.
-        drained: servers that have drained and may be removed.
-    """
+    """The next step of a migration."""
     written = last.draining or ()
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.

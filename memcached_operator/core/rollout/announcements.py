@@ -21,11 +21,6 @@ class Announcements:
     """Announces changes of one Memcached at a time; see `announce`."""
 
     def __init__(self, memory: LiveMemory, record_event: RecordEvent) -> None:
-        """
-        Args:
-            memory: knows whether servers can be given other memory while they run.
-            record_event: records an event.
-        """
         self._memory = memory
         self._record_event = record_event
 
@@ -35,7 +30,6 @@ class Announcements:
         """Report once what a change of the workload is about to cost.
 
         Args:
-            servers: the pods that it is about.
             after: whose servers come first, None for none.
         """
         template, live, remembered = change.template, change.live, snapshot.remembered

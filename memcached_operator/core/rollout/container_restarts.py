@@ -51,12 +51,6 @@ class ContainerRestarts:
     """Changes servers of one Memcached at a time in their pods; see `restart` and `mark_updated`."""
 
     def __init__(self, client: Client, record_event: RecordEvent, stats_cache: StatsCache | None) -> None:
-        """
-        Args:
-            client: patches pods.
-            record_event: records an event.
-            stats_cache: the servers' statistics; None where servers are not queried.
-        """
         self._client = client
         self._record_event = record_event
         self._stats_cache = stats_cache
@@ -71,12 +65,7 @@ class ContainerRestarts:
         stale: int,
         now: datetime,
     ) -> Outcome | None:
-        """Have a server's container start again; None where the operator lacks the permission to patch pods.
-
-        Args:
-            known: what is remembered of the Memcached's.
-            stale: how many servers are of another template, or of a Secret's former content.
-        """
+        """Have a server's container start again; None where the operator lacks the permission to patch pods."""
         if known.emptied and known.emptied_by == workload.template_hash and not pod.down:
             return EMPTY
         known.emptied = ""

@@ -25,7 +25,6 @@ def report_restarts(
     restarted in place has another event.
 
     Args:
-        record_event: records an event.
         known: what was remembered; None at first: a successor reports only what follows.
     """
     for pod in pods if known is not None else ():

@@ -57,7 +57,6 @@ class ServerProgress(NamedTuple):
     Attributes:
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
-        outcome: what is reported of it.
     """
 
     rollout: RolloutProgress
@@ -77,14 +76,6 @@ class ServerRollout:
         stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            client: evicts and patches pods, and reads what no cache has.
-            states: what was read of each Memcached; a successor reads once more.
-            record_event: records an event.
-            stats_cache: the servers' statistics and certificates; None where servers are not queried.
-            clock: monotonic seconds.
-        """
         self._client = client
         self._record_event = record_event
         self._stats_cache = stats_cache
@@ -135,11 +126,7 @@ class ServerRollout:
     async def act(
         self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
     ) -> Outcome:
-        """Take the next step.
-
-        Args:
-            manifest: the workload as it is kept.
-        """
+        """Take the next step."""
         found, memcached, remembered = progress.rollout, snapshot.memcached, snapshot.remembered
         if not found.stale:
             remembered.in_place = None

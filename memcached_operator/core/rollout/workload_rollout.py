@@ -49,7 +49,6 @@ class _Decided(NamedTuple):
     """Decision on one workload.
 
     Attributes:
-        resizing: progress of the servers to other memory.
         refused: why not all of them can be given memory that nobody specified.
     """
 
@@ -71,16 +70,6 @@ class WorkloadRollout:
         servers: ServerRollout,
         lock: RolloutLock,
     ) -> None:
-        """
-        Args:
-            caches: of all kinds.
-            keepers: of the workloads.
-            desired: builds the desired workload.
-            memory: gives servers other memory while they run.
-            announcements: of what a change costs.
-            servers: brings the servers to the workload's template.
-            lock: of rollouts that no user requested.
-        """
         self._caches = caches
         self._keepers = keepers
         self._desired = desired
@@ -94,9 +83,6 @@ class WorkloadRollout:
 
         Args:
             lacks_scripts: pods of another template would not start, so that the live one stays.
-
-        Raises:
-            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         plan, owned = snapshot.plan, self._caches.workloads_of(snapshot.memcached)
         target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY

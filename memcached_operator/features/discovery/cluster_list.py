@@ -21,7 +21,6 @@ class ClusterServers(NamedTuple):
     Attributes:
         servers: `host:port` of each.
         addresses: the IP address of each pod by its name.
-        now_s: seconds since 1970.
     """
 
     servers: Sequence[str]

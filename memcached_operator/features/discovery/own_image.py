@@ -18,7 +18,6 @@ class OwnImage:
     def __init__(self, client: Client, namespace: str, given: str) -> None:
         """
         Args:
-            namespace: of the operator's own pods, "" where it runs in no pod.
             given: by the settings, "" for none.
         """
         self._client = client

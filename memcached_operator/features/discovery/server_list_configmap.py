@@ -39,7 +39,6 @@ def publication(owner: MemcachedOwner, servers: Sequence[str], cluster: str = ""
     """The ConfigMap with a list.
 
     Args:
-        servers: `host:port` of each, in their order.
         cluster: the same as an endpoint gives it to clients, "" without one.
     """
     annotations = {APPLIED_ANNOTATION: _digest(servers, cluster)}
@@ -54,11 +53,7 @@ def publication(owner: MemcachedOwner, servers: Sequence[str], cluster: str = ""
 def published(
     owner: MemcachedOwner, spec: Spec, listed: ClusterServers, live: ConfigMapManifest | None = None
 ) -> ConfigMapManifest | None:
-    """The ConfigMap that a Memcached desires, None for none.
-
-    Args:
-        live: as it is, None where there is none.
-    """
+    """The ConfigMap that a Memcached desires, None for none."""
     if spec.has_endpoint:
         former = read_cluster(cluster_of(live)) if live is not None else NO_CLUSTER
         is_ours = live is not None and is_untouched(live)

@@ -47,11 +47,7 @@ class Emptying:
         """Begin to empty a server, or return the result; None while that is under way. A failure is forgotten.
 
         Args:
-            on_end: called once there is a result.
             is_last: it was emptied since it is ready.
-
-        Raises:
-            Exception: what `empty` did not expect; the next call begins anew.
         """
         key = _keys(pod)[is_last]
         if (task := self._tasks.get(key)) is None:
@@ -128,8 +124,6 @@ class PurgeRun:
 
         Args:
             unused_since_s: what was used since stays; in seconds since 1970.
-            now_s: by the clock.
-            on_end: called once all have answered, or have not in their time.
         """
         self.began_s = now_s
 

@@ -21,9 +21,7 @@ async def say(address: str, text: str, timeout_s: float, *, port: int = TELL_POR
     """Tell a server its peers, or that its pod may end; True once it has heard that.
 
     Args:
-        address: IP address of its pod.
         text: as the annotation of its pod has it, "" for none, or `DONE`.
-        timeout_s: for the whole exchange.
     """
     word = text.replace("\n", ",").replace(" ", "/") or _WAITS
     answer: tuple[bool | Failure, bytes] = await exchange(

@@ -18,8 +18,6 @@ class HandoverMemory:
         purge: of the hand-over that is being prepared, or was last.
         size: how many servers are desired, and `waits_since` when that was first seen by this leader.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
-        emptying: of servers that were away.
-        reported: the step that the last event was of.
         believed: the status that this leader wrote last, and the one before it, which stands where that failed.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.

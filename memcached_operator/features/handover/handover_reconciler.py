@@ -126,7 +126,6 @@ class Progress(NamedTuple):
         state: to be written, None for none.
         condition: HandingOver, None where there is none.
         advice: why the list changes without one.
-        outcome: what else is reported, and when more is to be done.
         of_rollout: whether no server is replaced that has keys; and what moves of servers require, None where none is
             desired or under way.
     """
@@ -143,13 +142,7 @@ NO_HANDOVER: Final = Progress()
 
 
 class HandoverReconciler:
-    """Takes the next step of one Memcached's hand-over at a time; see `advance`.
-
-    Attributes:
-        known: what is known of each Memcached.
-        moves: those of single servers.
-        results: of hand-overs.
-    """
+    """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
 
     def __init__(
         self,
@@ -163,17 +156,6 @@ class HandoverReconciler:
         *,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            client: patches pods.
-            caches: of all kinds.
-            states: what is known of each Memcached; a successor queries servers once more, and purges again.
-            record_event: records an event.
-            enqueue: requests a reconcile of a Memcached.
-            port: reaches servers.
-            holder: makes the holder of a server's items.
-            clock: monotonic seconds.
-        """
         self._client = client
         self.known = states.keyed(HandoverMemory)
         self._record_event = record_event

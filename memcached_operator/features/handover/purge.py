@@ -26,12 +26,7 @@ COARSE_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """Result of a purge.
-
-    Attributes:
-        items: how many there were.
-        deleted: how many of them were deleted.
-    """
+    """Result of a purge."""
 
     items: int
     deleted: int
@@ -48,7 +43,6 @@ async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Pu
     it again, which takes a client at the port of the peers: the proxy accepts none.
 
     Args:
-        address: IP address of its pod.
         timeout_s: for the flush, and for the rest.
     """
     flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", first_line, timeout_s)
@@ -72,10 +66,8 @@ async def purge(
     value.
 
     Args:
-        address: IP address of its pod.
         unused_since_s: when the last client of the former list used a server, in seconds since the epoch; infinity for
             all items.
-        timeout_s: for all of it.
         clock: by which that time is; the server's own may be another.
     """
     server_s: tuple[int | Failure, bytes] = await exchange(Endpoint(address, port=port), b"stats\r\n", _time, timeout_s)

@@ -22,11 +22,9 @@ class HandoverState:
     """Counters of a server since its start.
 
     Attributes:
-        threads: those that answer clients.
         generations: sum of the generations of the peers' file that each thread has read last.
         filled: values that it has taken over from peers.
         failed: commands that it answered with an error, as a peer did not answer.
-        items: that it has.
     """
 
     threads: int
@@ -46,12 +44,7 @@ class Unsupported:
 
 
 async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> HandoverState | Unsupported | Failure:
-    """Query a server.
-
-    Args:
-        address: IP address of its pod.
-        timeout_s: for the whole exchange.
-    """
+    """Query a server."""
     response: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
         Endpoint(address, port=port), b"stats\r\nstats proxy\r\n", _state, timeout_s
     )

@@ -139,7 +139,6 @@ class HandoverServer:
     """A server of the StatefulSet that is not being deleted.
 
     Attributes:
-        name: of its pod.
         address: of its pod, "" before it has one.
         ready_since_s: in seconds since 1970, None while it is not ready.
         peers: as its annotation has them, None before there is one.
@@ -169,11 +168,8 @@ class Situation:
     """Input of a decision.
 
     Attributes:
-        last: as the status has it.
-        size: how many servers are desired.
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
-        now: the time, with its zone.
         unpurged: names of servers that are ready, and were not purged.
         waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
@@ -231,11 +227,8 @@ class HandoverInput(NamedTuple):
     """Input of a hand-over.
 
     Attributes:
-        last: the status as it was last written.
         pods: the active ones.
         ending: those that are ending, or have ended.
-        now: the time, with its zone.
-        spec: the specification, None while it cannot be read.
         next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
     """
 

@@ -47,11 +47,7 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
 
 
 def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
-    """The NetworkPolicy that a Memcached desires.
-
-    Args:
-        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
-    """
+    """The NetworkPolicy that a Memcached desires."""
     assert spec.networkPolicy is not None
     rules = [_rule(canonical_options(each.from_), PORT) for each in spec.networkPolicy.ingress]
     operator = []

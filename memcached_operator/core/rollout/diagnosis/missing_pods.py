@@ -69,9 +69,7 @@ class _Cause(NamedTuple):
     """Result of a read.
 
     Attributes:
-        ordinal: of the server that was asked about.
         since_s: since when it had no pod.
-        problem: why, None where that is not known.
     """
 
     ordinal: int = NO_ORDINAL
@@ -83,12 +81,6 @@ class MissingPods:
     """Search for missing servers' reasons, for one Memcached at a time; see `absence`."""
 
     def __init__(self, client: Client, states: KeyedStates, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            client: reads what no cache has.
-            states: what was read of each Memcached; a successor reads once more.
-            clock: monotonic seconds.
-        """
         self._client = client
         self._clock = clock
         self._reads = BoundedReads(states, clock, _Cause())
@@ -104,15 +96,7 @@ class MissingPods:
         now: datetime,
         before: Mapping[int, float] | None,
     ) -> PodAbsence:
-        """Find out why servers are missing, as far as that is known by now.
-
-        Args:
-            before: `since_s` of the last reconcile.
-            workload: what runs the servers.
-            pods: the active ones.
-            inactive: the others.
-            now: the time, with its zone.
-        """
+        """Find out why servers are missing, as far as that is known by now."""
         key, clock_s = memcached.key, self._clock()
         if workload is None or workload.deleting or not missing_servers(spec, workload, pods):
             self._reads.drop(key)

@@ -26,21 +26,11 @@ class MountFailures:
     """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
 
     def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            client: lists events.
-            states: what is known of each Memcached; a successor queries once more.
-            clock: monotonic seconds.
-        """
         self._client = client
         self._reads = BoundedReads(states, clock, NO_PROBLEM)
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
-        """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
-
-        Args:
-            now_s: the operator's time, in seconds since 1970.
-        """
+        """The pods as they were seen; those whose volumes are not mounted with why, where that is known."""
         waiting = [pod for pod in seen.active if not pod.ready and _needs_events(pod)]
         if not waiting:
             self._reads.drop(key)

@@ -102,15 +102,6 @@ class LiveMemory:
         stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            client: reads and resizes pods.
-            set_limit: has a memcached use other memory.
-            record_event: records an event.
-            credentials: the operator may read the Secrets that servers require.
-            stats_cache: the servers' statistics; None where servers are not queried.
-            clock: monotonic seconds.
-        """
         self._client = client
         self._set_limit = set_limit
         self._record_event = record_event
@@ -123,9 +114,6 @@ class LiveMemory:
         """Explain why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
 
         What is announced of a change: `resize` has the same reason for each of them.
-
-        Args:
-            known: what is remembered of the Memcached.
         """
         means, servers = await self._means() if pods else Means(), known or Resizes()
         return next(filter(None, (self._why_not(each, means, servers.restarts(each)) for each in pods)), "")
@@ -158,15 +146,10 @@ class LiveMemory:
         """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
 
         Args:
-            workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway do not change.
-            servers: what is remembered of the Memcached.
             scales: the memory grows by itself: a pod that cannot be made smaller keeps its room.
             replaces: servers that cannot be given it are replaced.
-
-        Raises:
-            KubeError: the API server could not be reached; to be tried again.
         """
         # What was done about a server that is not ready for a while is kept.
         for uid in servers.keys() - {each.uid for each in pods}:

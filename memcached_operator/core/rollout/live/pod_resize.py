@@ -52,12 +52,7 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
 
 
 def next_resize_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> ResizeStep:
-    """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
-
-    Args:
-        limit_set: memcached uses that memory.
-        restarts: a resize would have its container start again.
-    """
+    """Choose the next step: room first for what grows, and less to fill it with before it shrinks."""
     if shrinks(pod, memory) and not limit_set:
         return ResizeStep.SET_LIMIT
     if not _is_requested(pod, memory):

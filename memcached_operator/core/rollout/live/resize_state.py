@@ -66,7 +66,6 @@ def resize_state_of(error: KubeError, pod: str, *, is_read: bool, is_change: boo
     """Classify an error of a pod's resize.
 
     Args:
-        pod: its name.
         is_read: the pod was read, so that its resize is what failed.
         is_change: its memory is a change, for which a server may be replaced.
     """
@@ -101,7 +100,6 @@ class ServerResize:
     """Progress of one server's resize.
 
     Attributes:
-        desired: what was desired then.
         restarts: how often its memcached had started again by then. After each start it has the limit of its command
             line.
         since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is held or
@@ -211,12 +209,7 @@ NOTHING: Final = Resizing()
 
 
 def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) -> Problem | None:
-    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is.
-
-    Args:
-        servers: their limits, and how far they are with their resize, by the names of their pods.
-        limit: what was calculated.
-    """
+    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is."""
     if not servers:
         return None
     names = first_names([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
@@ -231,12 +224,7 @@ def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) 
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
-    """Sum up the progress of these servers.
-
-    Args:
-        servers: by the names and uids of their pods.
-        mib: what their memcached are to use for items.
-    """
+    """Sum up the progress of these servers."""
     left = {name: each for (name, _), each in servers.items() if not each.is_over}
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}

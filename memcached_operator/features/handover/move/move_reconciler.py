@@ -80,11 +80,7 @@ Say: TypeAlias = Callable[[str, str, float], Awaitable[bool | Failure]]
 
 
 class MoveCalls(NamedTuple):
-    """Requests and writes of a move; see `PeersPort`.
-
-    Attributes:
-        tell: gives the pod of a server other peers.
-    """
+    """Requests and writes of a move; see `PeersPort`."""
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
@@ -98,7 +94,6 @@ class MoveProgress(NamedTuple):
 
     Attributes:
         moving: what they require, None where none is desired or under way.
-        status: of the one that is under way, None for none.
         waiting: uids of pods that are ending, and may wait until their items have moved.
     """
 
@@ -112,11 +107,7 @@ NO_MOVE: Final = MoveProgress()
 
 
 class MoveReconciler:
-    """Takes the next step of one Memcached's move at a time; see `advance`.
-
-    Attributes:
-        results: of moves.
-    """
+    """Takes the next step of one Memcached's move at a time; see `advance`."""
 
     def __init__(
         self,
@@ -129,12 +120,6 @@ class MoveReconciler:
         make_holder: MakeHolder,
         clock: Callable[[], float],
     ) -> None:
-        """
-        Args:
-            client: makes and deletes holders.
-            states: what is known of each Memcached.
-            clock: monotonic seconds.
-        """
         self._caches = caches
         self._known = states.keyed(MoveMemory)
         self._record_event = record_event
