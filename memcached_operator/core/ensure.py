@@ -34,8 +34,7 @@ from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_l
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler
-from memcached_operator.features.discovery.own_image import OwnImage
+from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
 from memcached_operator.features.restored.adoption import Adoption
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import (

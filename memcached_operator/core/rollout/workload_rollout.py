@@ -19,7 +19,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
-from memcached_operator.core.plan.workload_migration import OTHER
+from memcached_operator.core.plan.plan import OTHER
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
@@ -36,7 +36,7 @@ from memcached_operator.core.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.effective_memory import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]

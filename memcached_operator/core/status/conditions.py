@@ -27,8 +27,7 @@ from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.draining import drained_at
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.published_list import ListedServers, drained_at
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.features.memory_scaling.retaining_condition import retaining

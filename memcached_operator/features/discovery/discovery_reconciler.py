@@ -1,11 +1,17 @@
-"""Keeps the ConfigMap with the list and the Deployment of its endpoint as `spec.discovery` has them."""
+"""Keeps the ConfigMap with the list and the Deployment of its endpoint as `spec.discovery` has them.
+
+The endpoint runs the image that the operator itself runs, as its own pod has it.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from memcached_operator.about import PROGRAM
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, endpoint_label
@@ -21,7 +27,50 @@ from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.cluster_list import ClusterServers
 from memcached_operator.features.discovery.endpoint_objects import ENDPOINT_DEPLOYMENTS, without_pods
 from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, is_untouched, published
-from operator_runtime import Client, Conflict, Forbidden, Invalid, NotFound, ObjectKey, ServerError, TooManyRequests
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ObjectKey,
+    ServerError,
+    TooManyRequests,
+    plain,
+)
+
+_PODS: Final = plain("v1", "Pod", "pods")
+
+
+class OwnImage:
+    """Image of the operator; see `find`."""
+
+    def __init__(self, client: Client, namespace: str, given: str) -> None:
+        """
+        Args:
+            given: by the settings, "" for none.
+        """
+        self._client = client
+        self._namespace = namespace
+        self._found = given
+
+    async def find(self) -> str:
+        """Find the image; "" where this is no pod, or the operator may not get its own.
+
+        Raises:
+            KubeError: the API server could not be reached, or failed.
+        """
+        if not self._found and self._namespace:
+            try:
+                name = os.environ.get("POD_NAME") or socket.gethostname()
+                pod = (await self._client.get(_PODS, ObjectKey(self._namespace, name))).body
+            except (Forbidden, NotFound):
+                return ""
+            # Others may have been injected.
+            images = {each["name"]: each["image"] for each in pod["spec"]["containers"]}
+            self._found = images.get(PROGRAM.name) or next(iter(images.values()))
+        return self._found
+
 
 logger = logging.getLogger(__name__)
 

@@ -32,9 +32,7 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.ending_server import say
-from memcached_operator.features.handover.handover_memory import HandoverMemory
+from memcached_operator.features.handover.handover_memory import EmptyServer, HandoverMemory, PurgeRun, purge_state
 from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
@@ -54,7 +52,7 @@ from memcached_operator.features.handover.progress_messages import (
 )
 from memcached_operator.features.handover.purge import Purged, empty, purge
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
+from memcached_operator.features.handover.server_state import HandoverState, Unsupported, say, state_of
 from memcached_operator.features.handover.situation import (
     HandoverInput,
     HandoverServer,

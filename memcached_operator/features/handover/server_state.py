@@ -1,6 +1,8 @@
-"""State of a server that hands over, as it reports on the port of its peers.
+"""Queries of a server that hands over, on the port of its peers, and words to one whose pod is ending.
 
-That port has no routes: a command there is for this server alone.
+The port of peers has no routes: a command there is for this server alone. The words go to the listener of
+`handover_ending.lua`, as the kubelet refreshes the files of such a pod no more. Each keeps the pod's hook waiting, and
+the last one ends it.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from memcached_operator.api.names import TELL_PORT
 from memcached_operator.core.objects.labels import PEERS_PORT
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
@@ -74,3 +77,29 @@ def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Fa
     if not all(map(WHOLE.fullmatch, numbers)):
         return MALFORMED
     return HandoverState(*map(int, numbers))
+
+
+DONE: Final = "done"
+"""Its pod may end."""
+_WAITS: Final = "waits"
+_HEARD: Final = b"HD\r\n"
+_REFUSED: Final = Failure(ErrorKind.REFUSED, "it does not wait")
+
+
+async def say(address: str, text: str, timeout_s: float, *, port: int = TELL_PORT) -> bool | Failure:
+    """Tell a server its peers, or that its pod may end; True once it has heard that.
+
+    Args:
+        text: as the annotation of its pod has it, "" for none, or `DONE`.
+    """
+    word = text.replace("\n", ",").replace(" ", "/") or _WAITS
+    answer: tuple[bool | Failure, bytes] = await exchange(
+        Endpoint(address, port=port), f"mg {word}\r\n".encode(), _heard, timeout_s
+    )
+    return answer[0]
+
+
+def _heard(received: bytes) -> bool | Failure | None:
+    if not received.endswith(b"\r\n"):
+        return None
+    return True if received == _HEARD else _REFUSED

@@ -14,8 +14,14 @@ import msgspec
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
-from memcached_operator.core.rollout.diagnosis.claim_events import about_claim, may_be_unbound, why_not_bound
-from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, about, why_not_mounted
+from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
+    CREATIONS,
+    about,
+    about_claim,
+    may_be_unbound,
+    why_not_bound,
+    why_not_mounted,
+)
 from memcached_operator.core.rollout.server_states import ObservedPods
 from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
 

@@ -25,7 +25,6 @@ from memcached_operator.core.rollout.live.pod_resize import (
     resize_patch,
     shrinks,
 )
-from memcached_operator.core.rollout.live.resize_candidates import has_limit, is_known, is_limited, may_differ
 from memcached_operator.core.rollout.live.resize_state import (
     NOTHING,
     PATIENCE_S,
@@ -36,7 +35,11 @@ from memcached_operator.core.rollout.live.resize_state import (
     Resizing,
     ServerResize,
     Trial,
+    has_limit,
+    is_known,
+    is_limited,
     limited as limited_problem,
+    may_differ,
     resize_state_of,
     resizing_of,
 )

@@ -24,7 +24,6 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.ending_server import DONE
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
@@ -49,7 +48,7 @@ from memcached_operator.features.handover.move.situation import (
 )
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported
+from memcached_operator.features.handover.server_state import DONE, HandoverState, Unsupported
 from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
     DesiredList,
