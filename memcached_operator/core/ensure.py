@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,8 +13,8 @@ from prometheus_client import Metric
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import change_in_words
-from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.holder import holder, with_room
 from memcached_operator.core.objects.owned_kind import Known, OwnedKind
@@ -25,10 +25,9 @@ from memcached_operator.core.objects.scripts import Scripts
 from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
+from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
-from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
 from memcached_operator.core.rollout.server_rollout import ServerRollout
@@ -36,7 +35,6 @@ from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRo
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
 from memcached_operator.features.restored.adoption import Adoption
-from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import (
     Change,
     Keeper,
@@ -89,18 +87,13 @@ class Objects:
     def __init__(
         self,
         operator: Operator,
-        caches: Caches,
+        access: Access,
         config: Config,
-        *,
         set_limit: SetLimit,
-        enqueue: Callable[[ObjectKey], None],
-        stats_cache: StatsCache | None,
-        clock: Callable[[], float],
     ) -> None:
-        self._caches = caches
+        caches = access.caches
+        self._access = access
         self._config = config
-        self._client = operator.client
-        self._record_event = record_event = recorded_by(operator.events)
         self._counts = RepairCounts(caches.auxiliary)
 
         def owned(
@@ -113,39 +106,29 @@ class Objects:
             "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
-        states = operator.owners(MEMCACHEDS).states
-        self.adoption = Adoption(operator.client, caches, states, record_event)
-        memory = LiveMemory(
-            operator.client,
-            set_limit,
-            record_event,
-            credentials=config.credentials,
-            stats_cache=stats_cache,
-            clock=clock,
-        )
+        self.adoption = Adoption(access)
         self._workloads = WorkloadRollout(
-            caches,
+            access,
             workloads,
             config.workload,
-            memory,
-            Announcements(memory, record_event),
-            ServerRollout(operator.client, states, record_event, stats_cache, clock),
-            RolloutLock(lambda: rollouts_left(caches), enqueue),
+            LiveMemory(access, set_limit, credentials=config.credentials),
+            ServerRollout(access),
+            RolloutLock(lambda: rollouts_left(caches), access.enqueue),
         )
         self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
             for each in caches.auxiliary
         }
-        image = OwnImage(operator.client, config.operator_namespace, config.operator_image)
+        image = OwnImage(access.client, config.operator_namespace, config.operator_image)
         # A list can come after the status of its generation.
         keep = partial(self._ensure_one, seen=False)
-        self.lists = DiscoveryReconciler(operator.client, caches, image.find, keep)
+        self.lists = DiscoveryReconciler(access, image.find, keep)
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
         scripts, of_scripts, missing = scripts_of(snapshot.spec), EMPTY, False
-        if scripts or self._caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key):
+        if scripts or self._access.caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key):
             of_scripts, missing = await self._ensure_scripts(snapshot, scripts)
         workloads = await self._workloads.ensure(snapshot, lacks_scripts=missing)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
@@ -192,9 +175,9 @@ class Objects:
         The second result tells that it is not there, so that no server may be replaced by one that needs it.
         """
         memcached, last, outcome, missing = snapshot.memcached, snapshot.last, EMPTY, False
-        former = self._caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key)
-        owned = self._caches.workloads_of(memcached).values()
-        used = {each.scripts for each in self._caches.pods_of(memcached.key)}
+        former = self._access.caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key)
+        owned = self._access.caches.workloads_of(memcached).values()
+        used = {each.scripts for each in self._access.caches.pods_of(memcached.key)}
         used |= {memcached.name + each.scripts for each in owned}
         if scripts:
             desired = scripts_config_map(memcached.owner, scripts)
@@ -224,7 +207,7 @@ class Objects:
         desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._config.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
-            rivals = self._caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
+            rivals = self._access.caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
             if rivals and (problem := each.conflict(rivals, memcached.name, spec)):
                 desired, conflicting = None, Outcome((problem,))
         # A move may have it otherwise for a while.
@@ -269,4 +252,4 @@ class Objects:
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if text.note and not change.routine:
-            self._record_event(memcached, "Normal", text.reason, text.action, text.note)
+            self._access.record_event(memcached, "Normal", text.reason, text.action, text.note)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import RecordEvent
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason, Status
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -31,8 +31,7 @@ from memcached_operator.core.rollout.next_step import (
 )
 from memcached_operator.core.rollout.server_states import RolloutState, missing_servers
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
+from operator_runtime import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -68,19 +67,10 @@ class ServerProgress(NamedTuple):
 class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
-    def __init__(
-        self,
-        client: Client,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        stats_cache: StatsCache | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self._client = client
-        self._record_event = record_event
-        self._stats_cache = stats_cache
-        self._missing = MissingPods(client, states, clock)
-        self._restarts = ContainerRestarts(client, record_event, stats_cache)
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._missing = MissingPods(access)
+        self._restarts = ContainerRestarts(access)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """Observe the progress of the servers, and choose the next step."""
@@ -147,14 +137,13 @@ class ServerRollout:
         return self._restarts.report(known, stale) + outcome
 
     def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
-        outdated_secrets = dict.fromkeys(
-            self._stats_cache.with_outdated_certificate(pods) if self._stats_cache is not None else (), _RENEWED
-        )
-        return outdated_secrets | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
+        cache = self._access.stats_cache
+        renewed = dict.fromkeys(cache.with_outdated_certificate(pods) if cache is not None else (), _RENEWED)
+        return renewed | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
         try:
-            await self._client.evict(PODS, pod)
+            await self._access.client.evict(PODS, pod)
         except (TooManyRequests, Conflict) as error:
             message = f"{pod.name} cannot be replaced yet: {error.message or error}"
             return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
@@ -168,7 +157,7 @@ class ServerRollout:
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
         note = f"Replacing the server {pod.name} by one {what}{left}"
-        self._record_event(memcached, "Normal", "Replacing", "Evict", note)
+        self._access.record_event(memcached, "Normal", "Replacing", "Evict", note)
         return EMPTY
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,17 +11,17 @@ from msgspec.structs import replace
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.access import Access
+from memcached_operator.core.change_messages import announced
 from memcached_operator.core.objects.holder import with_annotations
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.plan.plan import OTHER
-from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
@@ -38,6 +39,8 @@ from memcached_operator.core.rollout.workload_decision import (
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.memory_scaling.effective_memory import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
+
+logger = logging.getLogger(__name__)
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
@@ -62,19 +65,17 @@ class WorkloadRollout:
 
     def __init__(
         self,
-        caches: Caches,
+        access: Access,
         keepers: Keepers,
         desired: Desired,
         memory: LiveMemory,
-        announcements: Announcements,
         servers: ServerRollout,
         lock: RolloutLock,
     ) -> None:
-        self._caches = caches
+        self._access = access
         self._keepers = keepers
         self._desired = desired
         self._memory = memory
-        self._announcements = announcements
         self._servers = servers
         self._lock = lock
 
@@ -84,7 +85,7 @@ class WorkloadRollout:
         Args:
             lacks_scripts: pods of another template would not start, so that the live one stays.
         """
-        plan, owned = snapshot.plan, self._caches.workloads_of(snapshot.memcached)
+        plan, owned = snapshot.plan, self._access.caches.workloads_of(snapshot.memcached)
         target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
@@ -148,7 +149,7 @@ class WorkloadRollout:
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
         servers = _servers_of(live, snapshot) if live is not None else ()
         if not change.is_step and (any(change.template) or snapshot.remembered.announced is not None):
-            await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
+            await self._announce(snapshot, change, servers, None if has_lock else self._lock.holder)
         resizing = NOTHING
         if live is not None and not change.template.needs_new_pods:
             scales = snapshot.spec.memoryScaling is not None
@@ -172,6 +173,33 @@ class WorkloadRollout:
         # A new server would be made as the template is kept: without that memory.
         kept = decision.hold is not Hold.NONE
         return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
+
+    async def _announce(
+        self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
+    ) -> None:
+        """Report once what a change of the workload is about to cost.
+
+        Args:
+            after: whose servers come first, None for none.
+        """
+        template, live, remembered = change.template, change.live, snapshot.remembered
+        desired = fingerprint(change.desired.spec.template)
+        if live is None or not any(template):
+            remembered.announced = None
+        elif remembered.announced != desired:
+            remembered.announced = desired
+            words = announced(
+                snapshot.spec,
+                change.desired,
+                live,
+                servers,
+                why_not="" if template.needs_new_pods else await self._memory.why_not(servers, remembered.resizes),
+                desired_changed=change.provenance is Provenance.SPECIFICATION,
+                after=after,
+            )
+            if words.note:
+                logger.info("%s", words.line, extra={"fields": words.fields})
+                self._access.record_event(snapshot.memcached, "Normal", words.reason, words.action, words.note)
 
     def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
         """Report whether a change may begin, as it needs no lock or holds it."""
@@ -200,7 +228,7 @@ class WorkloadRollout:
         elif kind in done.outcome.foreign:
             workload = None
         else:
-            workload = self._caches.workloads_of(snapshot.memcached).get(kind)
+            workload = self._access.caches.workloads_of(snapshot.memcached).get(kind)
         write_failed, outcome = bool(done.outcome.failures), done.outcome
         if decision.hold is Hold.LACKING and change.is_pending:
             outcome += Outcome(pending_writes=frozenset((kind,)))

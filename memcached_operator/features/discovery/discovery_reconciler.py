@@ -14,11 +14,12 @@ from typing import Final, TypeAlias
 from memcached_operator.about import PROGRAM
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, endpoint_label
 from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Manifest, OwnedRecord
 from memcached_operator.core.objects.scripts import ConfigMapManifest
-from memcached_operator.core.observed.caches import PODS, Caches
+from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -93,11 +94,8 @@ class DiscoveryReconciler:
         find_image: finds the image that the operator runs, "" where it is not known.
     """
 
-    def __init__(
-        self, client: Client, caches: Caches, find_image: Callable[[], Awaitable[str]], keep: KeepObject
-    ) -> None:
-        self._client = client
-        self._caches = caches
+    def __init__(self, access: Access, find_image: Callable[[], Awaitable[str]], keep: KeepObject) -> None:
+        self._access = access
         self._keep = keep
         self.find_image = find_image
         self.ensure: Mapping[OwnedKind, Callable[[Snapshot, Sequence[str] | None], Awaitable[Outcome]]] = {
@@ -139,26 +137,26 @@ class DiscoveryReconciler:
 
         It is neither made anew nor replaced: its owner is about to go.
         """
-        live = self._caches.auxiliary[CONFIG_MAPS].get(CONFIG_MAPS.key_of(memcached.key))
+        live = self._access.caches.auxiliary[CONFIG_MAPS].get(CONFIG_MAPS.key_of(memcached.key))
         if live is None or live.deleting or live.owner_uid != memcached.uid:
             return True
         decoded = CONFIG_MAPS.codec.decoded(live)
-        listed = ClusterServers(servers, _addresses(self._caches.servers_of(memcached)))
+        listed = ClusterServers(servers, _addresses(self._access.caches.servers_of(memcached)))
         desired = published(memcached.owner, spec, listed, decoded)
         if desired is None or decoded.immutable or decoded.data == desired.data:
             return True
         body = {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
         try:
-            await self._client.patch(CONFIG_MAPS.kind, live, body)
+            await self._access.client.patch(CONFIG_MAPS.kind, live, body)
         except (Conflict, NotFound):
-            self._client.outdated(CONFIG_MAPS.kind, live)
+            self._access.client.outdated(CONFIG_MAPS.kind, live)
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
             logger.warning("the published list does not follow the status: %s", error.message or error)
             return False
         return True
 
     def _live_list(self, memcached: ObjectKey) -> ConfigMapManifest | None:
-        live = self._caches.auxiliary[CONFIG_MAPS].get(CONFIG_MAPS.key_of(memcached))
+        live = self._access.caches.auxiliary[CONFIG_MAPS].get(CONFIG_MAPS.key_of(memcached))
         return CONFIG_MAPS.codec.decoded(live) if live is not None and live.normalized else None
 
     async def _hasten(self, memcached: MemcachedRecord, servers: ConfigMapManifest) -> None:
@@ -167,10 +165,11 @@ class DiscoveryReconciler:
         They do so when a pod changes. An annotation has which list it was told of.
         """
         digest = (servers.metadata.annotations or {}).get(APPLIED_ANNOTATION, "")
-        for pod in self._caches.pods_of(ObjectKey(memcached.namespace, endpoint_label(memcached.name))):
+        body = {"metadata": {"annotations": {APPLIED_ANNOTATION: digest}}}
+        for pod in self._access.caches.pods_of(ObjectKey(memcached.namespace, endpoint_label(memcached.name))):
             if pod.active and pod.applied != digest:
                 try:
-                    await self._client.patch(PODS, pod, {"metadata": {"annotations": {APPLIED_ANNOTATION: digest}}})
+                    await self._access.client.patch(PODS, pod, body)
                 except (Conflict, NotFound):
                     pass  # its next event comes here again
                 except (Forbidden, Invalid, ServerError, TooManyRequests) as error:

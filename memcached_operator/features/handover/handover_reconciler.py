@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.observed.caches import PODS, Caches
+from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
@@ -72,12 +72,10 @@ from memcached_operator.features.handover.steps import (
 from memcached_operator.features.handover.transfer import transfer_all
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import (
-    Client,
     Condition,
     Conflict,
     Forbidden,
     Invalid,
-    KeyedStates,
     NotFound,
     ObjectKey,
     ServerError,
@@ -142,31 +140,17 @@ NO_HANDOVER: Final = Progress()
 class HandoverReconciler:
     """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
 
-    def __init__(
-        self,
-        client: Client,
-        caches: Caches,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        enqueue: Callable[[ObjectKey], None],
-        port: PeersPort,
-        holder: MakeHolder,
-        *,
-        clock: Callable[[], float],
-    ) -> None:
-        self._client = client
-        self.known = states.keyed(HandoverMemory)
-        self._record_event = record_event
-        self._enqueue = enqueue
+    def __init__(self, access: Access, port: PeersPort, holder: MakeHolder) -> None:
+        self._access = access
+        self.known = access.owners.states.keyed(HandoverMemory)
         self._port = port
-        self._clock = clock
         self.results = ResultCounts(
             "memcached_operator_handovers_total",
             "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
             *("handed_over", "given_up"),
         )
         calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
-        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, holder, clock)
+        self.moves = MoveReconciler(access, calls, holder)
 
     async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
@@ -217,7 +201,7 @@ class HandoverReconciler:
             purging,
             unpurged,
             known.waits_since,
-            is_refused=self._clock() < known.refused_until_s,
+            is_refused=self._access.clock() < known.refused_until_s,
             origin=origin,
         )
         action = decide_handover(situation)
@@ -226,7 +210,7 @@ class HandoverReconciler:
         policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
         known.believed = (state,) if origin is StatusOrigin.FOREIGN else (last.handover, state)
-        if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
+        if known.refusal is not None and (left_s := known.refused_until_s - self._access.clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
         advised = advice(situation, state, known.given_up)
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
@@ -300,7 +284,7 @@ class HandoverReconciler:
             case Resume(to):
                 note = RESUMED[to.step]
                 logger.warning("%s", note, extra={"fields": {"action": "handover"}})
-                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
+                self._access.record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
                 return AT_ONCE
             case GiveUp():
                 known.given_up = action
@@ -318,7 +302,7 @@ class HandoverReconciler:
 
     async def _empty(self, key: ObjectKey, known: HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
-        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
+        match known.emptying.result(pod, self._port.empty, lambda: self._access.enqueue(key), is_last=is_last):
             case Purged() if is_last:
                 note = f"{pod.name} returned after an outage; its items were deleted"
                 logger.info("%s", note, extra={"fields": {"action": "empty"}})
@@ -330,21 +314,21 @@ class HandoverReconciler:
                 return EMPTY
 
     async def _annotate(self, known: HandoverMemory, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
-        if self._clock() < known.refused_until_s:
+        if self._access.clock() < known.refused_until_s:
             return EMPTY
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
-            patched = await self._client.patch(PODS, pod, {"metadata": metadata})
+            patched = await self._access.client.patch(PODS, pod, {"metadata": metadata})
             if not was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
             match error:
                 case Conflict() | NotFound():
-                    self._client.outdated(PODS, pod)
+                    self._access.client.outdated(PODS, pod)
                     return AT_ONCE
                 case Forbidden() | Invalid():
-                    known.refused_until_s = self._clock() + RETRY_REFUSED_S
+                    known.refused_until_s = self._access.clock() + RETRY_REFUSED_S
                     known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
                     return EMPTY
                 case ServerError() | TooManyRequests():
@@ -360,12 +344,12 @@ class HandoverReconciler:
         unused_since_s: float,
     ) -> Outcome:
         """Begin to delete what former owners have kept, or again where some server failed to."""
-        now_s = self._clock()
+        now_s = self._access.clock()
         if known.purge is None or not known.purge.is_of(start):
             known.purge = PurgeRun(start)
         elif (left_s := known.purge.began_s + DELETE_AGAIN_S - now_s) > 0.0:
             return Outcome(requeue_s=left_s)
-        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
+        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._access.enqueue(key))
         return AT_ONCE
 
     def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:
@@ -377,5 +361,5 @@ class HandoverReconciler:
             self.results["given_up"] += 1
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
-            self._record_event(memcached, "Normal", "Handover", "HandOver", note)
+            self._access.record_event(memcached, "Normal", "Handover", "HandOver", note)
         known.reported = step

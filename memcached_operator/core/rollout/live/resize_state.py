@@ -1,4 +1,4 @@
-"""Pure: progress of servers to other memory while they run, which of them that is about, and the meaning of an error."""
+"""Pure: progress of servers to other memory while they run, which of them it is about, and what an error means."""
 
 from __future__ import annotations
 

@@ -14,11 +14,10 @@ from msgspec.structs import replace as with_fields
 from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
-from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
@@ -60,7 +59,7 @@ from memcached_operator.features.handover.situation import (
 )
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime import Client, KeyedStates, ObjectKey
+from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -108,24 +107,11 @@ NO_MOVE: Final = MoveProgress()
 class MoveReconciler:
     """Takes the next step of one Memcached's move at a time; see `advance`."""
 
-    def __init__(
-        self,
-        client: Client,
-        caches: Caches,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        enqueue: Callable[[ObjectKey], None],
-        calls: MoveCalls,
-        make_holder: MakeHolder,
-        clock: Callable[[], float],
-    ) -> None:
-        self._caches = caches
-        self._known = states.keyed(MoveMemory)
-        self._record_event = record_event
-        self._enqueue = enqueue
+    def __init__(self, access: Access, calls: MoveCalls, make_holder: MakeHolder) -> None:
+        self._access = access
+        self._known = access.owners.states.keyed(MoveMemory)
         self._calls = calls
-        self._holders = Holders(client, caches, make_holder, clock)
-        self._clock = clock
+        self._holders = Holders(access, make_holder)
         self.results = ResultCounts(
             "memcached_operator_moves_total",
             "Servers that were to be replaced with their items, by whether these moved.",
@@ -134,7 +120,7 @@ class MoveReconciler:
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
-        live = self._caches.stateful_sets.get(holder_key(memcached.key))
+        live = self._access.caches.stateful_sets.get(holder_key(memcached.key))
         return live is not None and not live.deleting and is_owned(live, memcached.uid)
 
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
@@ -190,7 +176,7 @@ class MoveReconciler:
 
     async def _situation(self, found: HandoverInput, known: MoveMemory) -> MoveSituation:
         memcached, spec, next_uid = found.memcached, found.spec, found.next_uid
-        workload = self._caches.workloads_of(memcached).get("StatefulSet")
+        workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         holder = self._holders.find(memcached)
         servers = [each for each in found.pods if workload is not None and each.workload == workload.kind]
         staying = [each for each in servers if spec is None or each.ordinal < spec.size]
@@ -226,7 +212,7 @@ class MoveReconciler:
     async def _server(
         self, known: MoveMemory, pod: PodRecord, now: datetime, *, is_queried: bool = True
     ) -> MovingServer:
-        peers, now_s, ending = peers_of(pod.peers), self._clock(), _ending(pod, now)
+        peers, now_s, ending = peers_of(pod.peers), self._access.clock(), _ending(pod, now)
         if not is_queried or not pod.address:
             return MovingServer(pod, peers, ending=ending)
         if ending is not None and pod.uid not in known.given_up:
@@ -247,8 +233,8 @@ class MoveReconciler:
         action = decision.action
         what = (decision.uid, decision.step, type(action), action.why if isinstance(action, Await) else None)
         if known.awaited is None or known.awaited[0] != what:
-            known.awaited = (what, self._clock())
-        return decision.limit_s is not None and self._clock() - known.awaited[1] >= decision.limit_s
+            known.awaited = (what, self._access.clock())
+        return decision.limit_s is not None and self._access.clock() - known.awaited[1] >= decision.limit_s
 
     async def _act(self, found: HandoverInput, known: MoveMemory, decision: MoveDecision) -> Outcome:
         memcached, last = found.memcached, found.last
@@ -315,12 +301,12 @@ class MoveReconciler:
 
     def _report(self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, note: str) -> None:
         logger.info("%s", note, extra={"fields": {"action": "move"}})
-        self._record_event(memcached, type_, reason, "Move", note)
+        self._access.record_event(memcached, type_, reason, "Move", note)
 
     def _begin(self, key: ObjectKey, known: MoveMemory, step: MoveStep, doing: Coroutine[Any, Any, Any]) -> None:
         """Have it done in a task of its own, and the Memcached reconciled at its end."""
         task = known.tasks[step] = asyncio.get_running_loop().create_task(doing)
-        task.add_done_callback(lambda ended: None if ended.cancelled() else self._enqueue(key))
+        task.add_done_callback(lambda ended: None if ended.cancelled() else self._access.enqueue(key))
 
 
 def _ending(pod: PodRecord, now: datetime) -> Ending | None:
