@@ -38,11 +38,10 @@ from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
-    PEERS,
     HandoverReconciler,
-    PeersPort,
     Progress,
 )
+from memcached_operator.features.handover.server_state import PEERS, PeersPort
 from memcached_operator.features.handover.situation import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.features.handover.actions import GiveUp
-from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
+from memcached_operator.features.handover.purge import PURGE_WITHIN_S, EmptyServer, Purged, PurgeServer
 from memcached_operator.features.handover.situation import HandoverServer, PurgeState
 from memcached_operator.servers.server_connection import Failure
 
-EmptyServer = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
-"""Takes the address of a pod, and seconds for each part of it."""
+logger = logging.getLogger(__name__)
+
 _Key: TypeAlias = tuple[str, int, bool]
 
 
@@ -75,12 +75,6 @@ class Emptying:
 def _keys(pod: PodRecord) -> tuple[_Key, _Key]:
     """The keys of a server's two emptyings."""
     return (pod.uid, pod.since_s, False), (pod.uid, pod.since_s, True)
-
-
-logger = logging.getLogger(__name__)
-
-PurgeServer = Callable[[str, float, float], Awaitable[Purged | Failure]]
-"""Takes the address of a pod, a time in seconds since 1970, and seconds for all of it."""
 
 
 class PurgeRun:

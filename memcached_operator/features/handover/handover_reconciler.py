@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -32,14 +32,11 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.handover_memory import EmptyServer, HandoverMemory, PurgeRun, purge_state
+from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
 from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
-    MoveCalls,
     MoveReconciler,
-    Say,
-    Transfer,
     without_move,
 )
 from memcached_operator.features.handover.peer_changes import dropped_addresses
@@ -50,9 +47,9 @@ from memcached_operator.features.handover.progress_messages import (
     advice,
     handing_over,
 )
-from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported, say, state_of
+from memcached_operator.features.handover.server_state import HandoverState, PeersPort, Unsupported
 from memcached_operator.features.handover.situation import (
     HandoverInput,
     HandoverServer,
@@ -69,7 +66,6 @@ from memcached_operator.features.handover.steps import (
     is_list_frozen,
     is_rollout_held,
 )
-from memcached_operator.features.handover.transfer import transfer_all
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import (
     Condition,
@@ -91,27 +87,6 @@ RETRY_REFUSED_S: Final = 30.0
 SET_AGAIN_S: Final = 1.0
 """After so long peers are set again of a pod that did not take the annotation, as where a webhook removes it."""
 _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
-
-
-class PeersPort(NamedTuple):
-    """Requests to servers, on the port of their peers; each takes the address of a pod.
-
-    Attributes:
-        state_of: how far a server is.
-        purge: deletes what was not used since a time, in seconds since 1970.
-        empty: deletes all items.
-        transfer: has the second one copy what it lacks of the first one's items.
-        say: tells one whose pod is ending its peers, or that it may end.
-    """
-
-    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
-    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
-    empty: EmptyServer
-    transfer: Transfer = transfer_all
-    say: Say = say
-
-
-PEERS: Final = PeersPort(state_of, purge, empty)
 
 
 class Progress(NamedTuple):
@@ -149,8 +124,7 @@ class HandoverReconciler:
             "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
             *("handed_over", "given_up"),
         )
-        calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
-        self.moves = MoveReconciler(access, calls, holder)
+        self.moves = MoveReconciler(access, port, self._set_peers_of, holder)
 
     async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.

@@ -6,11 +6,11 @@ A server is queried on the port of its peers, which has no routes: nothing that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from memcached_operator.core.objects.labels import PEERS_PORT
 from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
@@ -30,6 +30,12 @@ class Purged:
 
     items: int
     deleted: int
+
+
+EmptyServer: TypeAlias = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
+"""Takes the address of a pod, and seconds for each part of it."""
+PurgeServer: TypeAlias = Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
+"""Takes the address of a pod, a time in seconds since 1970, and seconds for all of it."""
 
 
 async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Purged | Failure:

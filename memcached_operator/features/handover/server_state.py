@@ -7,11 +7,14 @@ the last one ends it.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.core.objects.labels import PEERS_PORT
+from memcached_operator.features.handover.purge import EmptyServer, PurgeServer, empty, purge
+from memcached_operator.features.handover.transfer import Transferred, transfer_all
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
 from memcached_operator.servers.text_protocol import MALFORMED, Stats, stats_of
@@ -103,3 +106,26 @@ def _heard(received: bytes) -> bool | Failure | None:
     if not received.endswith(b"\r\n"):
         return None
     return True if received == _HEARD else _REFUSED
+
+
+class PeersPort(NamedTuple):
+    """Requests to servers, on the port of their peers; each takes the address of a pod.
+
+    Attributes:
+        state_of: how far a server is.
+        purge: deletes what was not used since a time, in seconds since 1970.
+        empty: deletes all items.
+        transfer: has the second one copy what it lacks of the first one's items.
+        say: tells one whose pod is ending its peers, or that it may end.
+    """
+
+    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
+    purge: PurgeServer
+    empty: EmptyServer
+    transfer: Callable[[str, str, float | None, Callable[[int], None]], Coroutine[Any, Any, Transferred | Failure]] = (
+        transfer_all
+    )
+    say: Callable[[str, str, float], Awaitable[bool | Failure]] = say
+
+
+PEERS: Final = PeersPort(state_of, purge, empty)

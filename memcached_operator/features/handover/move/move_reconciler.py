@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace as with_fields
 
@@ -45,9 +45,9 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
+from memcached_operator.features.handover.purge import PURGE_WITHIN_S
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import DONE, HandoverState, Unsupported
+from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
 from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
     DesiredList,
@@ -57,8 +57,6 @@ from memcached_operator.features.handover.situation import (
     former_list_end_of,
     peers_of,
 )
-from memcached_operator.features.handover.transfer import Transferred
-from memcached_operator.servers.server_connection import Failure
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
@@ -70,21 +68,6 @@ _DISMISS_AGAIN_S: Final = 1.0
 """After so long a pod that did not hear that it may end is told again, as before its hook began."""
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
-
-Transfer: TypeAlias = Callable[
-    [str, str, float | None, Callable[[int], None]], Coroutine[Any, Any, Transferred | Failure]
-]
-Say: TypeAlias = Callable[[str, str, float], Awaitable[bool | Failure]]
-
-
-class MoveCalls(NamedTuple):
-    """Requests and writes of a move; see `PeersPort`."""
-
-    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
-    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
-    transfer: Transfer
-    say: Say
-    tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]]
 
 
 class MoveProgress(NamedTuple):
@@ -107,10 +90,21 @@ NO_MOVE: Final = MoveProgress()
 class MoveReconciler:
     """Takes the next step of one Memcached's move at a time; see `advance`."""
 
-    def __init__(self, access: Access, calls: MoveCalls, make_holder: MakeHolder) -> None:
+    def __init__(
+        self,
+        access: Access,
+        port: PeersPort,
+        tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]],
+        make_holder: MakeHolder,
+    ) -> None:
+        """
+        Args:
+            tell: gives the pod of a server other peers.
+        """
         self._access = access
         self._known = access.owners.states.keyed(MoveMemory)
-        self._calls = calls
+        self._port = port
+        self._tell = tell
         self._holders = Holders(access, make_holder)
         self.results = ResultCounts(
             "memcached_operator_moves_total",
@@ -126,7 +120,7 @@ class MoveReconciler:
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
         """Have those pods end that wait until their items have moved, where these do not."""
         waiting = [each for each in pods if _ending(each, now) is not None and each.address]
-        heard = await asyncio.gather(*(self._calls.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
+        heard = await asyncio.gather(*(self._port.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
         return Outcome(requeue_s=_DISMISS_AGAIN_S) if any(each is not True for each in heard) else EMPTY
 
     async def advance(self, found: HandoverInput) -> MoveProgress:
@@ -217,8 +211,8 @@ class MoveReconciler:
             return MovingServer(pod, peers, ending=ending)
         if ending is not None and pod.uid not in known.given_up:
             # What its annotation has, it may not have been told yet; and it waits as long as it hears of the operator.
-            await self._calls.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
-        answer = await self._calls.state_of(pod.address, _ANSWER_WITHIN_S)
+            await self._port.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
+        answer = await self._port.state_of(pod.address, _ANSWER_WITHIN_S)
         if not isinstance(answer, HandoverState):
             silent_s = now_s - known.silent_since_s.setdefault(pod.uid, now_s)
             return MovingServer(pod, peers, None, silent_s, isinstance(answer, Unsupported), ending)
@@ -242,7 +236,7 @@ class MoveReconciler:
             case PurgeServer(server):
                 if MoveStep.PREPARING not in known.tasks:
                     since_s = former_list_end_of(last.handover).timestamp() if last.handover is not None else 0.0
-                    purge = self._calls.purge(server.pod.address, since_s, PURGE_WITHIN_S)
+                    purge = self._port.purge(server.pod.address, since_s, PURGE_WITHIN_S)
                     known.purges = server.pod.uid
                     self._begin(memcached.key, known, MoveStep.PREPARING, purge)
             case Await(MoveAwaited.TEMPLATE) if decision.made_with is None and found.spec is None:
@@ -258,7 +252,7 @@ class MoveReconciler:
             case Tell(server, peers):
                 if peers.is_closed:
                     known.copied.pop(MoveStep.CLOSING, None)  # of a former try
-                return await self._calls.tell(memcached.key, server.pod, peers)
+                return await self._tell(memcached.key, server.pod, peers)
             case Copy():
                 assert decision.step is not None
                 self._copy(memcached.key, known, decision.step, decision.action, found.now)
@@ -290,7 +284,7 @@ class MoveReconciler:
             known.carried = items
 
         used_since_s = now.timestamp() - HOT_S if copy.is_hot else None
-        transfer = self._calls.transfer(copy.source.pod.address, copy.target.pod.address, used_since_s, carried)
+        transfer = self._port.transfer(copy.source.pod.address, copy.target.pod.address, used_since_s, carried)
         self._begin(key, known, step, transfer)
 
     def _report_not_moved(self, memcached: MemcachedRecord, server: str, why: NotMoved) -> None:
