@@ -68,7 +68,6 @@ class Config:
     def workload(
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
     ) -> WorkloadManifest:
-        """The desired workload of that kind."""
         image = spec.image or self.image
         return desired_workload(
             kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
@@ -77,7 +76,6 @@ class Config:
     def holder(
         self, memcached: MemcachedRecord, spec: Spec, restart: str, annotations: Mapping[str, str]
     ) -> WorkloadManifest:
-        """The StatefulSet of the holder of a server's items."""
         return holder(self.workload("StatefulSet", memcached, 1, with_room(spec), False, restart), annotations)
 
 

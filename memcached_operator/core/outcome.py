@@ -113,7 +113,6 @@ def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
 
 
 def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests) -> Outcome:
-    """Return the outcome of a finalizer that could not be put on the Memcached."""
     return Outcome((why_not,)) if isinstance(why_not, Problem) else write_failure("finalizer", why_not)
 
 

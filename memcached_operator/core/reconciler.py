@@ -213,7 +213,6 @@ class MemcachedReconciler:
 
 
 def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:
-    """The specification, with the memory that is in force."""
     spec, stateful_set = read_spec(memcached.spec), workloads.get("StatefulSet")
     if spec.memoryScaling is None:
         return spec

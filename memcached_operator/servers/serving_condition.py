@@ -112,7 +112,6 @@ def _of(servers: Sequence[ServerHealth], verdict: AnswerVerdict) -> list[ServerH
 
 
 def certificates(servers: Sequence[ServerHealth]) -> list[Shown]:
-    """Certificates that servers show."""
     return [each.shown for each in servers if each.shown is not None]
 
 

@@ -118,7 +118,6 @@ class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
         return ((each.number, each[place]) for each in self.size_classes())
 
     def size_classes(self) -> Iterator[SizeClass]:
-        """The figures of each size class."""
         width = len(SizeClass._fields)
         for place in range(0, len(self.classes), width):
             number, *figures = self.classes[place : place + width]
@@ -126,7 +125,6 @@ class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def class_count(self) -> int:
-        """Number of size classes with figures."""
         return len(self.classes) // len(SizeClass._fields)
 
 

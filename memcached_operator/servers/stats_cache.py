@@ -27,8 +27,6 @@ _ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
 
 
 class AnswerVerdict(Enum):
-    """Verdict on a server's answers."""
-
     UNKNOWN = "there is too little data"
     ANSWERING = "it answers"
     FAILING = "it does not answer"

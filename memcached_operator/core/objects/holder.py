@@ -42,7 +42,6 @@ class Moving(NamedTuple):
 
 
 def holder_key(memcached: ObjectKey) -> ObjectKey:
-    """The key of the StatefulSet of a Memcached's holder."""
     return ObjectKey(memcached.namespace, memcached.name + _SUFFIX)
 
 

@@ -69,7 +69,6 @@ def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Differe
 
 
 def unkeyed(value: Any, of: str = "") -> Any:
-    """Convert what is `keyed` to JSON's form."""
     if isinstance(value, Mapping):
         if of in MERGE_KEYS:
             return [unkeyed(each) for each in value.values()]
@@ -78,7 +77,6 @@ def unkeyed(value: Any, of: str = "") -> Any:
 
 
 def _below(at: Steps, name: str) -> Steps:
-    """The steps to a field or an entry of what is `keyed`."""
     key = MERGE_KEYS.get(_field(at))
     return (*at, Entry(key, name) if key else name)
 

@@ -42,7 +42,6 @@ class OwnerRef(Fields, frozen=True, omit_defaults=True):  # `metadata.ownerRefer
 
 
 def controller_of(owners: Iterable[OwnerRef] | None) -> OwnerRef | None:
-    """The owner that controls an object, if it has one."""
     for owner in owners or ():
         if owner.controller:
             return owner
@@ -309,7 +308,6 @@ class Codec(Generic[M]):
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
     def decoded(self, live: OwnedRecord) -> M:
-        """Decode the owned part of a live object."""
         return self._decode(live.owned)
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:

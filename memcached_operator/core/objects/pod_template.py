@@ -86,7 +86,6 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
 
 
 def scripts_of(spec: Spec) -> Scripts:
-    """The scripts that the pods of that specification run."""
     return _made("", None, applied_text(spec), "")[1].scripts
 
 
@@ -103,7 +102,6 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
-    """Read the fingerprint of a template."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 

@@ -27,8 +27,6 @@ Scripts = tuple[tuple[str, str], ...]
 
 
 class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it."""
-
     data: dict[str, str] | None = None
     immutable: bool | None = None
 

@@ -47,8 +47,6 @@ class ServiceSpec(Fields, frozen=True, omit_defaults=True):
 
 
 class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
-    """A Service, as far as a Memcached has an opinion about it."""
-
     spec: ServiceSpec = ServiceSpec()
 
 

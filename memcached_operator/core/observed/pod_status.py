@@ -63,8 +63,6 @@ NO_PROBLEM: Final = PodProblem()
 
 
 class PodCondition(SeenCondition):
-    """Condition of a pod."""
-
     lastTransitionTime: str | None = None
 
 

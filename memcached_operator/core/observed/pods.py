@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -134,7 +134,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def workload(self) -> Workload:
-        """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
 
     @property
@@ -149,51 +148,28 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def memcached_key(self) -> ObjectKey | None:
-        """The key of the Memcached that it belongs to."""
         return ObjectKey(self.namespace, self.memcached) if self.memcached else None
 
 
-class _PodLabels(
-    msgspec.Struct,
-    rename={
-        "pod_template_hash": "pod-template-hash",
-        "revision_hash": REVISION_LABEL,
-        "pod_name": "statefulset.kubernetes.io/pod-name",
-    },
-):
+class _PodLabels(msgspec.Struct):
     memcached_cr: str = ""
-    pod_template_hash: str = ""
-    revision_hash: str = ""
-    pod_name: str = ""
+    pod_template_hash: str = msgspec.field(default="", name="pod-template-hash")
+    revision_hash: str = msgspec.field(default="", name=REVISION_LABEL)
+    pod_name: str = msgspec.field(default="", name="statefulset.kubernetes.io/pod-name")
 
 
-class _PodAnnotations(
-    msgspec.Struct,
-    rename={
-        "template_hash": TEMPLATE_ANNOTATION,
-        "memory": MEMORY_ANNOTATION,
-        "restarted": RESTARTED_ANNOTATION,
-        "transport": TRANSPORT_ANNOTATION,
-        "restart_hash": WARM_ANNOTATION,
-        "image": IMAGE_ANNOTATION,
-        "in_place": IN_PLACE_ANNOTATION,
-        "peers": PEERS_ANNOTATION,
-        "outdated_items": OUTDATED_ITEMS_ANNOTATION,
-        "holder": HOLDER_ANNOTATION,
-        "applied": APPLIED_ANNOTATION,
-    },
-):
-    template_hash: str = ""
-    memory: str = ""
-    restarted: str = ""
-    transport: str = ""
-    restart_hash: str = ""
-    image: str = ""
-    in_place: str = ""
-    peers: str = ""
-    outdated_items: str = ""
-    holder: str = ""
-    applied: str = ""
+class _PodAnnotations(msgspec.Struct):  # each a field of the record
+    template_hash: str = msgspec.field(default="", name=TEMPLATE_ANNOTATION)
+    memory: str = msgspec.field(default="", name=MEMORY_ANNOTATION)
+    restarted: str = msgspec.field(default="", name=RESTARTED_ANNOTATION)
+    transport: str = msgspec.field(default="", name=TRANSPORT_ANNOTATION)
+    restart_hash: str = msgspec.field(default="", name=WARM_ANNOTATION)
+    image: str = msgspec.field(default="", name=IMAGE_ANNOTATION)
+    in_place: str = msgspec.field(default="", name=IN_PLACE_ANNOTATION)
+    peers: str = msgspec.field(default="", name=PEERS_ANNOTATION)
+    outdated_items: str = msgspec.field(default="", name=OUTDATED_ITEMS_ANNOTATION)
+    holder: str = msgspec.field(default="", name=HOLDER_ANNOTATION)
+    applied: str = msgspec.field(default="", name=APPLIED_ANNOTATION)
 
 
 class _PodMeta(ObjectIdentity):
@@ -256,7 +232,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
     own = status.memcached
     ordinal = _ordinal(meta.name, of) if of_stateful_set or left_behind else NO_ORDINAL
+    annotations: dict[str, Any] = msgspec.structs.asdict(meta.annotations)
+    annotations["transport"] = transport_of(meta.annotations.transport)
+    annotations["outdated_items"] = bool(meta.annotations.outdated_items)
     return PodRecord(
+        **annotations,
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
@@ -271,20 +251,9 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
         or seconds_of(meta.creationTimestamp),
         restarts=own.restartCount if own is not None else 0,
-        template_hash=meta.annotations.template_hash,
-        memory=meta.annotations.memory,
-        restarted=meta.annotations.restarted,
-        transport=transport_of(meta.annotations.transport),
-        restart_hash=meta.annotations.restart_hash,
-        image=meta.annotations.image,
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         restarts_for_memory=_restarts_for_memory(pod.spec),
         memory_limit=_memory_limit(pod),
-        in_place=meta.annotations.in_place,
-        peers=meta.annotations.peers,
-        outdated_items=bool(meta.annotations.outdated_items),
-        holder=meta.annotations.holder,
-        applied=meta.annotations.applied,
         down=is_down(status),
         placed=bool(pod.spec.nodeName),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),

@@ -66,7 +66,6 @@ def migration(
     drained: Sequence[Drain],
     now: datetime,
 ) -> Migration:
-    """The next step of a migration."""
     written = last.draining or ()
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.

@@ -174,7 +174,6 @@ def drained_at(drain: Drain, drain_s: int) -> datetime | None:
 
 
 def drain_left_s(drain: Drain, drain_s: int, now: datetime) -> float:
-    """Seconds until these servers have drained."""
     at = drained_at(drain, drain_s)
     return max(0.0, (at - now).total_seconds()) if at is not None else 0.0
 

@@ -119,7 +119,6 @@ def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
-    """Return the cost of a change from one specification to another, if both had the workload of the new one."""
     cost = cost_of(basis.template(old), basis.template(new), new.workload, basis.why_not_live(new))
     return cost or (Cost.SCALING if old.size != new.size else Cost.AUXILIARY)
 

@@ -30,8 +30,6 @@ from memcached_operator.core.rollout.server_states import (
 
 
 class WaitReason(Enum):
-    """Reason that a rollout waits."""
-
     CONTROLLER = "the Deployment's controller replaces pods"
     UNPAUSED = "spec.rollout.paused is true"
     OBSERVED = "the workload's controller has yet to observe the template"

@@ -116,7 +116,6 @@ class ServerRollout:
     async def act(
         self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
     ) -> Outcome:
-        """Take the next step."""
         found, memcached, remembered = progress.rollout, snapshot.memcached, snapshot.remembered
         if not found.stale:
             remembered.in_place = None

@@ -238,7 +238,6 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def stale(self) -> Sequence[RollingServer]:
-        """Servers that are to be replaced, or restarted in place, or are being so."""
         return [each for each in self.servers if each.is_stale]
 
     @cached_property
@@ -253,7 +252,6 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def missing(self) -> int:
-        """Number of servers without an active pod."""
         return missing_servers(self.spec, self.workload, self.pods)
 
     def is_past_deadline(self, pod: PodRecord) -> bool:

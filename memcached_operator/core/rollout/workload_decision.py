@@ -71,7 +71,6 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def template(self) -> TemplateChange:
-        """Change of the pods' template."""
         if self.live is None:
             return TemplateChange()
         desired = fingerprint(self.desired.spec.template)

@@ -80,7 +80,6 @@ class StatusDebounce:
         return unwritten.due_s - now
 
     def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
-        """Record that the status was written."""
         if is_complete(desired, last, observed.size):
             self._completed += 1
         self.forget(key)

@@ -22,8 +22,6 @@ Awaited = Callable[[ObjectKey], int | None]
 
 
 class ServerPredicates:
-    """Predicates of the watches of servers."""
-
     def __init__(self, caches: Caches, awaited: Awaited) -> None:
         self._caches = caches
         self._awaited = awaited

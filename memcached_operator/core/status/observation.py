@@ -132,7 +132,6 @@ def observed(
     seen: ObservedPods,
     scaling: Scaling | None = None,
 ) -> Observation:
-    """Observe a Memcached after its reconcile."""
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
     workloads, outcome = done.workloads, done.outcome
     other = owned.get(OTHER[plan.target])

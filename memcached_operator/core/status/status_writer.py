@@ -93,7 +93,6 @@ class StatusWriter:
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget what of the status waits to be written."""
         self._debounce.forget(key)
 
     async def _write(self, memcached: MemcachedRecord, desired: Status, patch: dict[str, object]) -> None:

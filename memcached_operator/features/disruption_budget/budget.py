@@ -40,8 +40,6 @@ class BudgetSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a PodDis
 
 
 class BudgetManifest(Manifest, frozen=True, omit_defaults=True):
-    """A PodDisruptionBudget, as far as a Memcached has an opinion about it."""
-
     spec: BudgetSpec = BudgetSpec()
 
 

@@ -30,7 +30,6 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> HandoverStatus:
-    """The status of a step that begins now."""
     return HandoverStatus(step, status_time(now), status_time(former_list_end))
 
 

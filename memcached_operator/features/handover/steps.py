@@ -66,7 +66,6 @@ _UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverSte
 
 
 def decide_handover(situation: Situation) -> Action:
-    """Decide the next action."""
     last, for_s = situation.last, situation.for_s
     if for_s is not None and situation.size > 0 and not situation.listed:
         return Advance(None) if last is not None else Nothing()  # the list grows as servers get ready

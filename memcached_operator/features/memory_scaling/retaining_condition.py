@@ -55,7 +55,6 @@ class ScalingEvent(NamedTuple):
 
 
 def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_queried: bool) -> Condition:
-    """The condition Retaining."""
     if not is_queried or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
         return Condition(RETAINING, "Unknown", serving.reason, message)

@@ -36,8 +36,6 @@ class PolicySpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a Networ
 
 
 class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
-    """A NetworkPolicy, as far as a Memcached has an opinion about it."""
-
     spec: PolicySpec = PolicySpec()
 
 
@@ -47,7 +45,6 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
 
 
 def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
-    """The NetworkPolicy that a Memcached desires."""
     assert spec.networkPolicy is not None
     rules = [_rule(canonical_options(each.from_), PORT) for each in spec.networkPolicy.ingress]
     operator = []

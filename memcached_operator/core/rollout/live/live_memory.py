@@ -230,7 +230,6 @@ class LiveMemory:
     async def _go_on(
         self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, servers: Resizes, *, scales: bool
     ) -> None:
-        """Take as many steps as can be done now."""
         is_read, server, trial = False, servers[pod.uid], servers.trial
         try:
             live = await self._access.client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))

@@ -17,8 +17,6 @@ from operator_runtime import Kind
 
 
 class ResizeStep(Enum):
-    """Next step of a server's resize."""
-
     RESIZE = auto()  # patch the resources of its pod
     WAIT = auto()  # its node has not done so yet
     REPLACE = auto()  # its container would start again for it, so that only a new pod is as good

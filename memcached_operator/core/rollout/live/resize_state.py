@@ -159,7 +159,6 @@ class ServerResize:
 
     @property
     def requeue_s(self) -> float:
-        """Seconds until it is to be tried again."""
         if not self.is_change:
             return PATIENCE_S
         return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
@@ -180,7 +179,6 @@ class Trial:
     emptied: str = ""
 
     def may_begin(self, uid: str) -> bool:
-        """Report whether a pod may be resized now."""
         return not self.emptied and (self.passed or self.uid in ("", uid))
 
     def stop(self) -> ResizeRefused:
@@ -228,7 +226,6 @@ def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) 
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
-    """Sum up the progress of these servers."""
     left = {name: each for (name, _), each in servers.items() if not each.is_over}
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
