@@ -17,7 +17,6 @@ from memcached_operator.core.observed.memcacheds import is_overdue
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.rollout.live.live_memory import limit_setter
 from memcached_operator.core.status.event_predicates import ServerPredicates
-from memcached_operator.features.discovery.own_image import OwnImage
 from memcached_operator.features.discovery.server_items import ServerItems
 from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
 from memcached_operator.owned_kinds import AUXILIARY
@@ -63,14 +62,16 @@ def set_up(operator: Operator, settings: Settings) -> None:
         pods=operator.informer(PODS, labels=POD_SELECTOR),
         # Without the permission for these there is the rest.
         stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
-        auxiliary={each: operator.informer(each.kind, labels=each.labels, optional=True) for each in AUXILIARY},
+        auxiliary={
+            each: operator.informer(each.kind, labels=each.resource.labels, optional=True) for each in AUXILIARY
+        },
     )
     caches.index()
     config = Config(
         image=settings.memcached_image,
         user_id=settings.memcached_user_id,
         operator_namespace=operator.own_namespace,
-        own_image=OwnImage(operator.client, operator.own_namespace, settings.operator_image).find,
+        operator_image=settings.operator_image,
         status_delay_s=settings.status_interval_ms / 1000,
         finalizer=settings.finalizer,
         credentials=settings.server_credentials,
@@ -98,7 +99,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return known(ObjectKey(record.namespace, record.name))
 
     def of_auxiliary(kind: OwnedKind, record: OwnedRecord) -> ObjectKey | Iterable[ObjectKey] | None:
-        if kind.rival_in(record):
+        if kind.resource.rival_in(record):
             return caches.memcacheds_in(record.namespace)
         key = kind.memcached_of(record)
         return known(key) if key is not None else None
@@ -112,7 +113,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller.watches(PODS, lambda pod: pod.memcached_key, when=predicates.by_pod, labels=POD_SELECTOR)
     for kind in AUXILIARY:
         of = partial(of_auxiliary, kind)
-        controller.watches(kind.kind, of, labels=kind.labels, optional=True, after_create=False)
+        controller.watches(kind.kind, of, labels=kind.resource.labels, optional=True, after_create=False)
     controller.watches_channel(reconcile_requests, lambda key: key)
     servers = operator.metrics_at(PATH)  # also where none is queried: who scrapes it finds nothing, and no fault
     if stats_cache is not None:

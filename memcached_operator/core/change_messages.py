@@ -59,7 +59,6 @@ def announced(
     """The announcement of a change before it reaches servers; without servers there is no note.
 
     Args:
-        pods: of the servers.
         why_not: they cannot be given it while they run; "" where they can, as far as is known.
         desired_changed: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.

@@ -9,7 +9,7 @@ servers is the garbage collector's affair alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,10 +18,9 @@ import msgspec
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.names import FINALIZER
 from memcached_operator.api.reading import read_spec
-from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.api.status import Problem, Reason, decode_status
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.events import RecordEvent
-from memcached_operator.core.objects.owned_kind import Known
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.owned_object import (
     ORPHAN_FINALIZER,
     foreign_finalizers,
@@ -29,7 +28,7 @@ from memcached_operator.core.objects.owned_object import (
     who_must_remove,
 )
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS, Caches
+from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -38,13 +37,11 @@ from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S, StatusWriter
 from operator_runtime import (
-    Client,
     Conflict,
     Finalizer,
     Forbidden,
     Invalid,
     NotFound,
-    Owners,
     Result,
     ServerError,
     Stage,
@@ -93,12 +90,7 @@ Step = ReleaseMemcached | DeleteWorkload | DeletionWait
 def next_deletion_step(
     memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]
 ) -> Step:
-    """Choose the next step of the deletion of a Memcached that carries our finalizer.
-
-    Args:
-        workloads: of its name, whosever they are.
-        pods: those that are the Memcached's by name, in any order and whatever their state.
-    """
+    """Choose the next step of the deletion of a Memcached that carries our finalizer."""
     if ORPHAN_FINALIZER in memcached.finalizers:
         return ReleaseMemcached("it was deleted with --cascade=orphan, so its servers stay")
     owned = [each for each in workloads if each.owner_uid == memcached.uid]
@@ -164,38 +156,32 @@ class _Progress:
 
 
 class Deletion:
-    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`.
-
-    Attributes:
-        desired: each Memcached is to have the finalizer.
-        progress: of deletions, as far as it is remembered.
-    """
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
 
     def __init__(
         self,
-        client: Client,
-        caches: Caches,
-        owners: Owners[MemcachedRecord],
+        access: Access,
         status_writer: StatusWriter,
-        record_event: RecordEvent,
+        follow: Callable[[MemcachedRecord, Spec, Sequence[str]], Awaitable[bool]],
         *,
         desired: bool,
-        clock: Callable[[], float],
     ) -> None:
         """
         Args:
+            follow: has the published list follow the servers; whether that is so.
             desired: each Memcached is to have the finalizer. What carries it is released in any case.
         """
-        self._client = client
-        self._caches = caches
-        self._owners = owners
+        self._access = access
         self._status = status_writer
-        self._record_event = record_event
-        self._clock = clock
+        self._follow = follow
         self.desired = desired
-        self.progress = owners.states.keyed(_Progress)
+        self.progress = access.owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
-            FINALIZER, client, MEMCACHEDS, self._clean_up, add=desired, events=None, owners=owners, clock=clock
+            *(FINALIZER, access.client, MEMCACHEDS, self._clean_up),
+            add=desired,
+            events=None,
+            owners=access.owners,
+            clock=access.clock,
         )
 
     async def add_finalizer(
@@ -246,7 +232,7 @@ class Deletion:
             why = progress.step.why
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
-            self._record_event(memcached, "Normal", "Finalized", "Release", note)
+            self._access.record_event(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
         self.progress.drop(key)
@@ -258,7 +244,7 @@ class Deletion:
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
         """Delete the workloads; return what the deletion waits for, None for nothing."""
         key, progress = memcached.key, self.progress.of(memcached.key)
-        workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
+        workloads, pods = self._access.caches.workloads(key), self._access.caches.pods_of(key)
         progress.step = next_deletion_step(memcached, workloads, pods)
         if isinstance(progress.step, ReleaseMemcached) and not workloads and not progress.deleted:
             # One that another leader made a moment ago may not have been seen yet.
@@ -280,17 +266,16 @@ class Deletion:
         Its pods go first: when it is gone, so are they. The version guards one that is being orphaned,
         which the cache may not have seen yet.
         """
-        kind = WORKLOADS[live.kind]
-
+        kind, version = WORKLOADS[live.kind], live.resource_version
         try:
-            with self._owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
-                await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
+            with self._access.owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
+                await self._access.client.delete(kind, live, resource_version=version, propagation="Foreground")
         except Conflict as error:
-            self._client.outdated(kind, live)
+            self._access.client.outdated(kind, live)
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
         logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
         note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
-        self._record_event(memcached, "Normal", "Deleted", "Delete", note)
+        self._access.record_event(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Report in the status what is waited for, and that it takes too long."""
@@ -309,45 +294,20 @@ class Deletion:
             spec = read_spec(memcached.spec)
         except InvalidSpec:
             spec = None
-        owned, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        owned, pods = self._access.caches.workloads_of(memcached), self._access.caches.servers_of(memcached)
         seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
         status, result = await self._status.report(memcached, last, seen)
-        if spec is None or await self._follow(memcached, spec, status):
+        if spec is None or status.serverList is None or await self._follow(memcached, spec, status.serverList):
             return result
         return _at_latest(result, SLOW_RETRY_S)
 
-    async def _follow(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
-        """Have objects that name the listed servers follow the status as long as both are there; whether that is so.
-
-        They are neither made anew nor replaced: their owner is about to go.
-        """
-        followed = True
-        for each, store in self._caches.auxiliary.items():
-            live = store.get(each.key_of(memcached.key)) if each.listed and status.serverList is not None else None
-            if live is None or live.deleting or live.owner_uid != memcached.uid:
-                continue
-            decoded = each.codec.decoded(live)
-            addresses = {pod.name: pod.address for pod in self._caches.servers_of(memcached) if pod.address}
-            known = Known(status.serverList or (), addresses=addresses, live=decoded)
-            desired = each.desired(memcached.owner, spec, known)
-            body = each.follow(decoded, desired) if desired is not None else None
-            try:
-                if body is not None:
-                    await self._client.patch(each.kind, live, body)
-            except (Conflict, NotFound):
-                self._client.outdated(each.kind, live)
-            except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
-                logger.warning("the published list does not follow the status: %s", error.message or error)
-                followed = False
-        return followed
-
     def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
-        progress, now = self.progress.of(memcached.key), self._clock()
+        progress, now = self.progress.of(memcached.key), self._access.clock()
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
-                self._record_event(memcached, "Normal", "Terminating", "Delete", wait.why)
+                self._access.record_event(memcached, "Normal", "Terminating", "Delete", wait.why)
             progress.waits_for, progress.since_s = wait.why, now
         stalled = Problem(
             Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
@@ -361,7 +321,7 @@ class Deletion:
         found = []
         for name, kind in WORKLOADS.items():
             try:
-                found.append(await self._client.get(kind, memcached.key))
+                found.append(await self._access.client.get(kind, memcached.key))
             except NotFound:
                 pass
             except Forbidden:
@@ -371,7 +331,7 @@ class Deletion:
         return found
 
     def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
-        self._client.outdated(MEMCACHEDS, memcached)
+        self._access.client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
         return StaleCache(f"the Memcached changed before it could be written: {error}", retry_s=pause_s)
 

@@ -66,7 +66,6 @@ def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
 
 
 def contested_family(contested: int) -> Metric:
-    """Count the contested Memcacheds."""
     return GaugeMetricFamily(
         "memcached_operator_contested_memcacheds",
         "Memcacheds of which another client keeps changing a field; the log names the field and the client.",

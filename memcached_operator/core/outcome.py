@@ -87,8 +87,6 @@ async def attempt(
     """Keep or remove one object, whatever becomes of it.
 
     Args:
-        kind: of the object.
-        doing: keeps or removes it.
         is_pending: it is yet to be written for this generation.
         blocking: for its sake the servers are not changed.
     """
@@ -114,26 +112,15 @@ def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
     return Outcome(waiting=(message,), failures=(error,))
 
 
-def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -> Outcome:
-    """Return the outcome of a finalizer that could not be put on the Memcached, None where it could or is not to be."""
-    match why_not:
-        case None:
-            return EMPTY
-        case Problem():
-            return Outcome(problems=(why_not,))
-        case _:
-            return write_failure("finalizer", why_not)
+def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests) -> Outcome:
+    return Outcome((why_not,)) if isinstance(why_not, Problem) else write_failure("finalizer", why_not)
 
 
 class WorkloadResult(msgspec.Struct, frozen=True):
     """Result for the workloads of a Memcached, and for their servers.
 
     Attributes:
-        workload: that runs the servers, as it is now; None where there is none.
-        manifest: as it was kept, None where none is to be.
         hold: what keeps its pods as they are made now.
-        write_failed: the API server failed to write it.
-        rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         refused: that not all servers could be given memory that nobody specified.
     """
@@ -159,7 +146,6 @@ class ObjectsResult(msgspec.Struct, frozen=True):
     Attributes:
         service: the name of its Service, "" without one.
         published: the list of servers that was published, if it is to be; None before there is one.
-        outcome: of all steps.
     """
 
     workloads: WorkloadResult

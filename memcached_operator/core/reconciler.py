@@ -18,9 +18,9 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.access import Access, recorded_by
 from memcached_operator.core.deletion import Deletion
 from memcached_operator.core.ensure import Config, Objects
-from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -36,14 +36,13 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.desired_list import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.handover.handover_reconciler import (
     NO_HANDOVER,
-    PEERS,
     HandoverReconciler,
-    PeersPort,
     Progress,
 )
+from memcached_operator.features.handover.server_state import PEERS, PeersPort
+from memcached_operator.features.handover.situation import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
@@ -54,12 +53,7 @@ LIST_WRITTEN_S: Final = 0.5
 
 
 class MemcachedReconciler:
-    """Makes the cluster fit one Memcached at a time; see `reconcile`.
-
-    Attributes:
-        debounce: holds statuses back that still change.
-        scaler: takes what servers report.
-    """
+    """Makes the cluster fit one Memcached at a time; see `reconcile`."""
 
     def __init__(
         self,
@@ -74,33 +68,18 @@ class MemcachedReconciler:
         clock: Callable[[], float] = time.monotonic,
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._caches = caches
+        owners = operator.owners(MEMCACHEDS)
+        record_event = recorded_by(operator.events)
+        self._access = access = Access(operator.client, caches, owners, record_event, enqueue, clock, stats_cache)
         self._utc_now = utc_now
-        self._clock = clock
-        self._owners = operator.owners(MEMCACHEDS)
-        self._remembered = self._owners.states.keyed(Remembered)
-        self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
-        self._record_event = record_event = recorded_by(operator.events)
+        self._remembered = owners.states.keyed(Remembered)
+        self._unmounted = MountFailures(access)
         self.debounce = StatusDebounce(config.status_delay_s, clock)
-        self._status = StatusWriter(
-            operator.client,
-            self._owners,
-            record_event,
-            debounce=self.debounce,
-            utc_now=utc_now,
-            stats_cache=stats_cache,
-        )
-        self._objects = Objects(
-            operator, caches, config, set_limit=set_limit, enqueue=enqueue, stats_cache=stats_cache, clock=clock
-        )
-        self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
-        states = self._owners.states
-        self._handovers = HandoverReconciler(
-            operator.client, caches, states, record_event, enqueue, peers_port, config.holder, clock=clock
-        )
-        self._deletion = Deletion(
-            operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
-        )
+        self._status = StatusWriter(access, self.debounce, utc_now)
+        self._objects = Objects(operator, access, config, set_limit)
+        self.scaler = Scaler(caches, owners.states, config.memory_scaling_window_s, clock)
+        self._handovers = HandoverReconciler(access, peers_port, config.holder)
+        self._deletion = Deletion(access, self._status, self._objects.lists.follow, desired=config.finalizer)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the objects and the status of one Memcached to what they should be.
@@ -109,12 +88,12 @@ class MemcachedReconciler:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         self.debounce.begin(key)
-        memcached = self._caches.memcacheds.get(key)  # observe
+        memcached = self._access.caches.memcacheds.get(key)  # observe
         if memcached is None or memcached.deleting:  # finalize
             return await self._ended(key, memcached)
         memcached, finalizer = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        owned, known = self._caches.workloads_of(memcached), self._remembered.of(key)
+        owned, known = self._access.caches.workloads_of(memcached), self._remembered.of(key)
         seen = await self._observe_pods(memcached, known, now)
         try:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
@@ -124,8 +103,10 @@ class MemcachedReconciler:
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
-        if self._owners.contention.is_budget_used(key):
+        outcome = done.outcome + handover.outcome
+        if finalizer is not None:
+            outcome += finalizer_outcome(finalizer)
+        if self._access.owners.contention.is_budget_used(key):
             return Result()
         is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
         scaling = self.scaler.decide(key, spec, snapshot.pods, done.workloads) if is_scaled else None
@@ -141,7 +122,7 @@ class MemcachedReconciler:
     async def _ended(self, key: ObjectKey, memcached: MemcachedRecord | None) -> Result:
         """End what is being deleted, or is gone: others wait for it no longer, nor do its pods for a move."""
         self._objects.release(key)
-        dismissed = await self._handovers.moves.dismiss(self._caches.pods_of(key), self._utc_now())
+        dismissed = await self._handovers.moves.dismiss(self._access.caches.pods_of(key), self._utc_now())
         if memcached is None:
             self.debounce.forget(key)
             return Result(requeue_after_s=dismissed.requeue_s)
@@ -209,14 +190,15 @@ class MemcachedReconciler:
 
     async def _observe_pods(self, memcached: MemcachedRecord, remembered: Remembered, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
-        pods = self._caches.own_pods_of(memcached)
-        found = observed_pods(pods, remembered.times, now.timestamp(), self._clock())
+        pods = self._access.caches.own_pods_of(memcached)
+        found = observed_pods(pods, remembered.times, now.timestamp(), self._access.clock())
         remembered.times = found.seen
         if remembered.failure.problem.reason or any(pod.failure.reason for pod in found.pods):
             remembered.failure = last_failure(found.pods, remembered.failure)
             found = found._replace(failure=remembered.failure.problem)
         if remembered.restarts is None or remembered.restarts or any(pod.restarts for pod in found.active):
-            remembered.restarts = report_restarts(self._record_event, memcached, found.active, remembered.restarts)
+            known = remembered.restarts
+            remembered.restarts = report_restarts(self._access.record_event, memcached, found.active, known)
         waits = any(pod.waits.reason or pod.problem.reason for pod in found.active if not pod.ready)
         if waits or remembered.awaits_mounts:
             remembered.awaits_mounts = waits
@@ -227,15 +209,10 @@ class MemcachedReconciler:
         yield from self._objects.families()
         yield from self._handovers.results.families()
         yield from self._handovers.moves.results.families()
-        yield contested_family(len(self._owners.contention))
+        yield contested_family(len(self._access.owners.contention))
 
 
 def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:
-    """The specification, with the memory that is in force.
-
-    Raises:
-        InvalidSpec: it cannot be acted on.
-    """
     spec, stateful_set = read_spec(memcached.spec), workloads.get("StatefulSet")
     if spec.memoryScaling is None:
         return spec

@@ -25,11 +25,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """One Memcached at the moment of a reconcile.
 
     Attributes:
-        last: the status as it was last written.
         pods: the active ones of its workloads.
         inactive: those that are ending, or have ended.
-        now: the time, with its zone.
-        remembered: of the Memcached.
         handing_over: no server is replaced that has keys; see `handover.steps`.
         moving: what moves require, None where servers are replaced without their items.
     """
@@ -62,7 +59,7 @@ class Remembered:
         missing_since_s: when each server was first seen without a pod, by its ordinal and a monotonic clock; None
             where none is missing.
         in_place: servers that are restarted in their pods; None where none is.
-        resizes: servers that are given other memory while they run.
+        in_lock: its rollout may hold `RolloutLock`, wait for it, or be suspended; None where that is not known.
         next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
     """
 
@@ -74,4 +71,5 @@ class Remembered:
     missing_since_s: Mapping[int, float] | None = None
     in_place: Restarts | None = None
     resizes: Resizes | None = None
+    in_lock: bool | None = None
     next_uid: str | None = None

@@ -19,7 +19,6 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, MemcachedOwner, server
 from memcached_operator.core.objects.owned_kind import Known, auxiliary_objects
 from memcached_operator.core.objects.pod_template import scripts_of
-from memcached_operator.core.objects.scripts import scripts_config_map
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
@@ -132,10 +131,9 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
-    scripts = scripts_of(spec)
     known = Known(_servers(owner, spec), operator_image=options.operator_image)
-    made_before = [scripts_config_map(owner, scripts)] if scripts else []
-    manifests = [*made_before, workload, *auxiliary_objects(AUXILIARY, owner, spec, known)]
+    manifests = auxiliary_objects(AUXILIARY, owner, spec, known)
+    manifests.insert(bool(scripts_of(spec)), workload)  # which mounts the scripts
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,

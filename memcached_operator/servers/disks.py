@@ -48,7 +48,6 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def why(self) -> str:
-        """Problem in words, "" for nothing."""
         return self.problem.value if self.problem is not None else ""
 
 

@@ -152,7 +152,6 @@ class _Samples:
     def __init__(self, name: str, rows: Sequence[_Row], values: Sequence[tuple[_Labels, _Value]]) -> None:
         """
         Args:
-            rows: the labels of each server, and its answer.
             values: what is read of each answer, and the labels of that.
         """
         self._name, self._rows, self._values = name, rows, values

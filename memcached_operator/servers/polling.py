@@ -125,9 +125,7 @@ class Poller:
         """
         Args:
             changed: is sent the key of each Memcached whose report changes.
-            endpoints: how to speak to each.
             on_answer: takes a server's answer; whether something else is to be reported since.
-            now: seconds since 1970.
             tick_s: between two checks which are due.
         """
         self._servers = servers

@@ -34,8 +34,6 @@ T = TypeVar("T")
 
 
 class ErrorKind(Enum):
-    """Kind of failure to answer."""
-
     UNREACHABLE = "no connection was made"
     SILENT = "connected, but no whole answer arrived in time"
     CLOSED = "it closed the connection before its answer was whole"

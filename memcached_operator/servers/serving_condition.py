@@ -29,31 +29,34 @@ _REPORTED: Final = (
     Reason.CREDENTIALS_MISSING,
 )
 _VERSIONS: Final = 8
-_OFF = "Servers are not queried, because --server-stats-interval-s is 0."
 _NONE = "No server is ready."
 _NOT_YET = "Some ready servers have not answered yet."
 _ANSWERING = "All ready servers answer."
 
 
+NOT_QUERIED: Final = Condition(
+    SERVING, "Unknown", Reason.NOT_QUERIED, "Servers are not queried, because --server-stats-interval-s is 0."
+)
+
+
 def serving_condition(
-    servers: Sequence[ServerHealth] | None,
+    servers: Sequence[ServerHealth],
     last: Condition | None,
     now_s: float = 0.0,
     names: Sequence[str] = (),
     *,
     rolling: bool = False,
 ) -> Condition:
-    """The condition Serving.
+    """The condition Serving where servers are queried, which else is `NOT_QUERIED`.
 
     What was reported of servers stays until as much is known again: an operator that begins, or new servers, make no
-        noise.
+    noise.
 
     Args:
-        servers: those that are ready, in the order of their names; None where none is ever queried.
         rolling: servers are being replaced, so that they may well show different certificates.
     """
     if not servers:
-        return Condition(SERVING, "Unknown", Reason.NOT_QUERIED, _OFF if servers is None else _NONE)
+        return Condition(SERVING, "Unknown", Reason.NOT_QUERIED, _NONE)
     return (
         _not_serving(servers)
         or _bad_certificate(servers, last, now_s, rolling=rolling)
@@ -108,9 +111,8 @@ def _of(servers: Sequence[ServerHealth], verdict: AnswerVerdict) -> list[ServerH
     return [each for each in servers if each.verdict is verdict]
 
 
-def certificates(servers: Sequence[ServerHealth] | None) -> list[Shown]:
-    """Certificates that servers show."""
-    return [each.shown for each in servers or () if each.shown is not None]
+def certificates(servers: Sequence[ServerHealth]) -> list[Shown]:
+    return [each.shown for each in servers if each.shown is not None]
 
 
 def _bad_certificate(
@@ -173,10 +175,8 @@ def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
     return ""
 
 
-def versions(servers: Sequence[ServerHealth] | None, last: str | None) -> str | None:
+def versions(servers: Sequence[ServerHealth], last: str | None) -> str | None:
     """The releases that the servers run, such as `1.6.45`; while any is not known, those that were reported last."""
-    if servers is None:
-        return None
     if not servers or not all(each.version for each in servers):
         return last
     return ", ".join(sorted({each.version for each in servers})[:_VERSIONS])

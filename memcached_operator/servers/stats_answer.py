@@ -46,12 +46,9 @@ class SizeClass(NamedTuple):
     """The figures of a size class, in the order of `BY_CLASS`; NaN where the server does not give one.
 
     Attributes:
-        number: of the class.
         evicted_unfetched: of the evicted items, those that no client ever fetched.
         evicted_time: for how many seconds the last of them had been idle.
         age: for how many seconds the item has been idle that is next.
-        mem_requested: bytes of its items.
-        items: how many there are.
     """
 
     number: int
@@ -121,7 +118,6 @@ class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
         return ((each.number, each[place]) for each in self.size_classes())
 
     def size_classes(self) -> Iterator[SizeClass]:
-        """The figures of each size class."""
         width = len(SizeClass._fields)
         for place in range(0, len(self.classes), width):
             number, *figures = self.classes[place : place + width]
@@ -129,7 +125,6 @@ class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def class_count(self) -> int:
-        """Number of size classes with figures."""
         return len(self.classes) // len(SizeClass._fields)
 
 

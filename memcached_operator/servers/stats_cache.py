@@ -27,8 +27,6 @@ _ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
 
 
 class AnswerVerdict(Enum):
-    """Verdict on a server's answers."""
-
     UNKNOWN = "there is too little data"
     ANSWERING = "it answers"
     FAILING = "it does not answer"
@@ -42,14 +40,12 @@ class QueriedServer(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         restarts: how often the container had been started again by then.
-        up: the last try had an answer.
         why: of a verdict that is not good, in words that stay the same from try to try.
         answer: the last one, None before the first.
         in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
         health: report of the last try if it had no answer.
         shown: the certificate that it showed last, None where it never showed one.
         outdated_certificate: its Secret has another certificate, which only a new server would show.
-        disk: what is made of its disk, which is good where it has none.
     """
 
     restarts: int
@@ -86,8 +82,6 @@ def health(
     """Judge a server by another try.
 
     Args:
-        before: what was known, None where the container was started since.
-        result: how the try ended.
         reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
     """
     up = isinstance(result, StatsAnswer)

@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from memcached_operator.features.handover.ending_server import say
 from memcached_operator.features.handover.purge import Purged, empty, purge
-from memcached_operator.features.handover.server_state import HandoverState, state_of
+from memcached_operator.features.handover.server_state import HandoverState, say, state_of
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime.testing.waiting import async_eventually
 

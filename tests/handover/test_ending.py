@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.features.handover import handover_proxy
-from memcached_operator.features.handover.ending_server import DONE
+from memcached_operator.features.handover.server_state import DONE
 from operator_runtime.testing.waiting import async_eventually
 from tests.handover.scripts import MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Server, connected

@@ -22,11 +22,7 @@ _ZEROES: Final = (
 
 
 def canonical_options(passed: Any, of: str = "") -> Any:
-    """Return applied options as the API server stores them; else another client would seem to have changed them.
-
-    Args:
-        of: the field that holds it.
-    """
+    """Return applied options as the API server stores them; else another client would seem to have changed them."""
     if isinstance(passed, Mapping):
         if of in _QUANTITIES:
             return {name: _quantity(value) for name, value in passed.items()}

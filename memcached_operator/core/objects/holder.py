@@ -32,7 +32,6 @@ class Moving(NamedTuple):
     Attributes:
         made_with: annotations with which new servers are to be made.
         released: uids of pods that may be replaced now, although they are ready.
-        message: what is under way, "" for nothing.
         overrides: fields by which the objects beside the servers are made otherwise.
     """
 
@@ -43,7 +42,6 @@ class Moving(NamedTuple):
 
 
 def holder_key(memcached: ObjectKey) -> ObjectKey:
-    """The key of the StatefulSet of a Memcached's holder."""
     return ObjectKey(memcached.namespace, memcached.name + _SUFFIX)
 
 
@@ -62,7 +60,6 @@ def holder(servers: WorkloadManifest, annotations: Mapping[str, str]) -> Workloa
 
     Args:
         servers: the one of a Memcached's servers, made by `with_room` of its specification.
-        annotations: of its pod.
     """
     name = f"{servers.metadata.name}{_SUFFIX}"
     label = holder_label(servers.metadata.name or "")

@@ -28,7 +28,6 @@ def drift(desired: object, live: object, former: object, at: Steps = ()) -> Iter
 
     Args:
         desired, live, former: `keyed`; the latter is what was applied before, None where that is not known.
-        at: where they stand.
     """
     match desired, {} if live is None and _field(at) in _SHARED else live:
         case Mapping(), Mapping() as there:
@@ -42,12 +41,7 @@ def drift(desired: object, live: object, former: object, at: Steps = ()) -> Iter
 
 
 def misplaced(desired: object, live: object, at: Steps = ()) -> Iterator[Difference]:
-    """Yield the `Order` of each merged list in which the desired entries do not stand as desired.
-
-    Args:
-        desired, live: `keyed`.
-        at: where they stand.
-    """
+    """Yield the `Order` of each merged list in which the desired entries do not stand as desired."""
     if not isinstance(desired, Mapping) or not isinstance(live, Mapping):
         return
     if key := MERGE_KEYS.get(_field(at)):
@@ -59,12 +53,7 @@ def misplaced(desired: object, live: object, at: Steps = ()) -> Iterator[Differe
 
 
 def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Difference]:
-    """Yield all in which two parts differ, dict by dict and entry by entry.
-
-    Args:
-        desired, former: `keyed`.
-        at: where they stand.
-    """
+    """Yield all in which two parts differ, dict by dict and entry by entry."""
     if _field(at) in _IN_A_SPEC:
         desired, former = desired or {}, former or {}
     match desired, former:
@@ -80,7 +69,6 @@ def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Differe
 
 
 def unkeyed(value: Any, of: str = "") -> Any:
-    """Convert what is `keyed` to JSON's form."""
     if isinstance(value, Mapping):
         if of in MERGE_KEYS:
             return [unkeyed(each) for each in value.values()]
@@ -89,7 +77,6 @@ def unkeyed(value: Any, of: str = "") -> Any:
 
 
 def _below(at: Steps, name: str) -> Steps:
-    """The steps to a field or an entry of what is `keyed`."""
     key = MERGE_KEYS.get(_field(at))
     return (*at, Entry(key, name) if key else name)
 

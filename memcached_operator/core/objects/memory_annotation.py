@@ -37,7 +37,6 @@ class Memory(NamedTuple):
 
     @property
     def annotation(self) -> str:
-        """Value of the annotation."""
         disk = () if self.disk_from is None else (str(self.disk_from),)
         return ",".join((self.items, self.request, self.limit, *disk))
 

@@ -42,7 +42,6 @@ class OwnerRef(Fields, frozen=True, omit_defaults=True):  # `metadata.ownerRefer
 
 
 def controller_of(owners: Iterable[OwnerRef] | None) -> OwnerRef | None:
-    """The owner that controls an object, if it has one."""
     for owner in owners or ():
         if owner.controller:
             return owner
@@ -127,8 +126,6 @@ def metadata(
 
     Args:
         name: the object's, None for the Memcached's.
-        more_labels: the user's, in addition to the operator's, which stay.
-        annotations: likewise.
     """
     reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)
     return ObjectMeta(
@@ -291,11 +288,8 @@ class Codec(Generic[M]):
     ) -> None:
         """
         Args:
-            type_: of the owned part of such an object.
             normalize: brings a live object's specification to the form in which the desired one is built.
-            compare: the differences of a live object from the desired one.
             shorten: brings a desired object to the form in which it is compared, where it is written in another.
-            fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
         self._normalize = normalize
@@ -314,7 +308,6 @@ class Codec(Generic[M]):
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
     def decoded(self, live: OwnedRecord) -> M:
-        """Decode the owned part of a live object."""
         return self._decode(live.owned)
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:

@@ -75,9 +75,7 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
     The template's annotations have what of it only a new pod takes on, and what a running server can be given as well.
 
     Args:
-        image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        spec: the user's.
         restart: each server is to start again when this text changes.
     """
     applied = applied_text(spec)
@@ -88,7 +86,6 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
 
 
 def scripts_of(spec: Spec) -> Scripts:
-    """The scripts that the pods of that specification run."""
     return _made("", None, applied_text(spec), "")[1].scripts
 
 
@@ -105,7 +102,6 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
-    """Read the fingerprint of a template."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 
@@ -223,9 +219,6 @@ def _with_agreeing(given: Mapping[str, Any], sidecar: str) -> Mapping[str, Any]:
     """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
 
     What it has for the sidecar itself goes before that.
-
-    Args:
-        given: it, `keyed`.
     """
     server, own = find(given, "spec", "containers", labels.CONTAINER), find(given, "spec", "initContainers", sidecar)
     common = {field: server[field] for field in _LIKE_SERVER if isinstance(server, Mapping) and field in server}

@@ -28,8 +28,6 @@ def parts(given: Mapping[str, Any], made: Mapping[str, Any], at: Keys = (), of: 
     Args:
         given: a template, or a part of one, that is `keyed`.
         made: what the operator makes of it, likewise.
-        at: where both stand.
-        of: the field that holds both.
     """
     # Fields as the API server sorts them, entries as the user does.
     for field in given if of in MERGE_KEYS else sorted(given):

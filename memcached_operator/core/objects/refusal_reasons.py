@@ -83,7 +83,6 @@ def pods_refused(message: str, *, sidecar: bool) -> Problem:
     """Describe why a workload's controller creates no pods, with the fields that mend it where they are known.
 
     Args:
-        message: in the API server's words.
         sidecar: the pods have the operator's own next to memcached.
     """
     fields = list(dict.fromkeys(_fields_in(message, sidecar=sidecar)))

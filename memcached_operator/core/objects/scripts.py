@@ -1,8 +1,4 @@
-"""Pure: the scripts that run in containers, and the ConfigMap from which pods have them.
-
-It is immutable and named by its content, so that a pod keeps the scripts that it was made with, and other ones are a
-change of its template. It is there while a workload or a pod names it.
-"""
+"""Pure: the scripts that run in containers: where they stand, and the name of the ConfigMap that has them."""
 
 from __future__ import annotations
 
@@ -15,8 +11,8 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.core.objects.labels import SCRIPTS_INFIX, MemcachedOwner
-from memcached_operator.core.objects.owned_object import Manifest, metadata
+from memcached_operator.core.objects.labels import SCRIPTS_INFIX
+from memcached_operator.core.objects.owned_object import Manifest
 from memcached_operator.core.objects.workload_types import Mount
 
 SCRIPTS: Final = "operator-scripts"
@@ -31,12 +27,6 @@ Scripts = tuple[tuple[str, str], ...]
 
 
 class ConfigMapManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it.
-
-    Attributes:
-        immutable: as scripts are.
-    """
-
     data: dict[str, str] | None = None
     immutable: bool | None = None
 
@@ -57,13 +47,6 @@ def suffix_in(name: str) -> str:
     """Read that end off the name of an object; "" of one that has no scripts."""
     found = _SUFFIX.search(name)
     return found[0] if found else ""
-
-
-@lru_cache
-def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
-    """The ConfigMap with the scripts of a Memcached's pods."""
-    meta = metadata(owner, name=owner.name + suffix(scripts))
-    return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=dict(scripts), immutable=True)
 
 
 def held(manifest: ConfigMapManifest) -> ConfigMapManifest:

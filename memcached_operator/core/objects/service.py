@@ -16,7 +16,7 @@ from memcached_operator.core.objects.labels import (
     MemcachedOwner,
     selector_labels,
 )
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Difference, Fields, differences, names_of, no_longer
 
@@ -47,8 +47,6 @@ class ServiceSpec(Fields, frozen=True, omit_defaults=True):
 
 
 class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
-    """A Service, as far as a Memcached has an opinion about it."""
-
     spec: ServiceSpec = ServiceSpec()
 
 
@@ -111,11 +109,10 @@ def service(owner: MemcachedOwner, spec: Spec, *, named: bool = False) -> Servic
     )
 
 
+# Neither can a Service get an address that has none, nor lose it.
+_CODEC: Final = Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background")
 SERVICES: Final = OwnedKind(
-    ("v1", "Service", "services"),
-    # Neither can a Service get an address that has none, nor lose it.
-    Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background"),
-    lambda owner, spec, _: service(owner, spec),
+    CachedResource(("v1", "Service", "services"), _CODEC.record), _CODEC, lambda owner, spec, _: service(owner, spec)
 )
 
 

@@ -12,11 +12,11 @@ from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
-from memcached_operator.core.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record
+from memcached_operator.core.observed.workloads import DEPLOYMENT_RESOURCE, WorkloadRecord, stateful_set_record
 from operator_runtime import Kind, ObjectKey, Store, resource_of
 
 MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
-DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
+DEPLOYMENTS: Kind[WorkloadRecord] = DEPLOYMENT_RESOURCE.kind
 STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
 PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
 WORKLOADS: Mapping[Workload, Kind[WorkloadRecord]] = {"Deployment": DEPLOYMENTS, "StatefulSet": STATEFUL_SETS}
@@ -36,10 +36,10 @@ class Caches:
         """Add the indexes that are read here, before the stores are filled."""
         self.pods.add_index("memcached", lambda pod: pod.memcached_key)
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
-        for kind, store in self.auxiliary.items():
-            if kind.shared is None:
-                store.add_index("rivals", kind.rival_in)
-                store.add_index("scripts", kind.scripts_for)
+        for resource, store in {each.resource: store for each, store in self.auxiliary.items()}.items():
+            store.add_index("rivals", resource.rival_in)
+            for name, function in resource.indexes.items():
+                store.add_index(name, function)
 
     def pods_of(self, key: ObjectKey) -> list[PodRecord]:
         """The pods that are a Memcached's by name, whatever their state."""

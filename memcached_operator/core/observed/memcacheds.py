@@ -17,7 +17,6 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     """A Memcached.
 
     Attributes:
-        deleting: it has a deletionTimestamp; unless it carries our finalizer, nothing is written for it any more.
         spec: JSON of `spec`, b"" when it is absent.
         status: JSON of `status`, b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.

@@ -27,7 +27,6 @@ class PodProblem(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         reason: one word, "" for nothing.
-        message: "" for none.
         container: whose, if it is another than memcached's; else "".
     """
 
@@ -64,8 +63,6 @@ NO_PROBLEM: Final = PodProblem()
 
 
 class PodCondition(SeenCondition):
-    """Condition of a pod."""
-
     lastTransitionTime: str | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -52,7 +52,6 @@ class Termination(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         since_s: since when, in seconds since 1970.
-        ends_s: when its grace period is over, likewise.
         node: which node is to end it, "" for none.
         finalizers: that keep it.
     """
@@ -70,11 +69,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
         revision: which of its workload's templates it was made from, as the workload's controller names it.
         active: neither terminating nor finished.
-        ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
         waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
             see `rollout.server_states`.
-        placed: it has a node.
         failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
@@ -95,7 +92,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
         outdated_items: others may have changed what it has, without its knowledge.
-        holder: of a move, as `labels.HOLDER_ANNOTATION` has it; "" of a pod that was made while there was none.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
         applied: of an endpoint, of which list it was told.
         termination: how it is being deleted, None where it is not.
@@ -138,7 +134,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def workload(self) -> Workload:
-        """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
 
     @property
@@ -153,51 +148,28 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def memcached_key(self) -> ObjectKey | None:
-        """The key of the Memcached that it belongs to."""
         return ObjectKey(self.namespace, self.memcached) if self.memcached else None
 
 
-class _PodLabels(
-    msgspec.Struct,
-    rename={
-        "pod_template_hash": "pod-template-hash",
-        "revision_hash": REVISION_LABEL,
-        "pod_name": "statefulset.kubernetes.io/pod-name",
-    },
-):
+class _PodLabels(msgspec.Struct):
     memcached_cr: str = ""
-    pod_template_hash: str = ""
-    revision_hash: str = ""
-    pod_name: str = ""
+    pod_template_hash: str = msgspec.field(default="", name="pod-template-hash")
+    revision_hash: str = msgspec.field(default="", name=REVISION_LABEL)
+    pod_name: str = msgspec.field(default="", name="statefulset.kubernetes.io/pod-name")
 
 
-class _PodAnnotations(
-    msgspec.Struct,
-    rename={
-        "template_hash": TEMPLATE_ANNOTATION,
-        "memory": MEMORY_ANNOTATION,
-        "restarted": RESTARTED_ANNOTATION,
-        "transport": TRANSPORT_ANNOTATION,
-        "restart_hash": WARM_ANNOTATION,
-        "image": IMAGE_ANNOTATION,
-        "in_place": IN_PLACE_ANNOTATION,
-        "peers": PEERS_ANNOTATION,
-        "outdated_items": OUTDATED_ITEMS_ANNOTATION,
-        "holder": HOLDER_ANNOTATION,
-        "applied": APPLIED_ANNOTATION,
-    },
-):
-    template_hash: str = ""
-    memory: str = ""
-    restarted: str = ""
-    transport: str = ""
-    restart_hash: str = ""
-    image: str = ""
-    in_place: str = ""
-    peers: str = ""
-    outdated_items: str = ""
-    holder: str = ""
-    applied: str = ""
+class _PodAnnotations(msgspec.Struct):  # each a field of the record
+    template_hash: str = msgspec.field(default="", name=TEMPLATE_ANNOTATION)
+    memory: str = msgspec.field(default="", name=MEMORY_ANNOTATION)
+    restarted: str = msgspec.field(default="", name=RESTARTED_ANNOTATION)
+    transport: str = msgspec.field(default="", name=TRANSPORT_ANNOTATION)
+    restart_hash: str = msgspec.field(default="", name=WARM_ANNOTATION)
+    image: str = msgspec.field(default="", name=IMAGE_ANNOTATION)
+    in_place: str = msgspec.field(default="", name=IN_PLACE_ANNOTATION)
+    peers: str = msgspec.field(default="", name=PEERS_ANNOTATION)
+    outdated_items: str = msgspec.field(default="", name=OUTDATED_ITEMS_ANNOTATION)
+    holder: str = msgspec.field(default="", name=HOLDER_ANNOTATION)
+    applied: str = msgspec.field(default="", name=APPLIED_ANNOTATION)
 
 
 class _PodMeta(ObjectIdentity):
@@ -260,7 +232,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
     own = status.memcached
     ordinal = _ordinal(meta.name, of) if of_stateful_set or left_behind else NO_ORDINAL
+    annotations: dict[str, Any] = msgspec.structs.asdict(meta.annotations)
+    annotations["transport"] = transport_of(meta.annotations.transport)
+    annotations["outdated_items"] = bool(meta.annotations.outdated_items)
     return PodRecord(
+        **annotations,
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
@@ -275,20 +251,9 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
         or seconds_of(meta.creationTimestamp),
         restarts=own.restartCount if own is not None else 0,
-        template_hash=meta.annotations.template_hash,
-        memory=meta.annotations.memory,
-        restarted=meta.annotations.restarted,
-        transport=transport_of(meta.annotations.transport),
-        restart_hash=meta.annotations.restart_hash,
-        image=meta.annotations.image,
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         restarts_for_memory=_restarts_for_memory(pod.spec),
         memory_limit=_memory_limit(pod),
-        in_place=meta.annotations.in_place,
-        peers=meta.annotations.peers,
-        outdated_items=bool(meta.annotations.outdated_items),
-        holder=meta.annotations.holder,
-        applied=meta.annotations.applied,
         down=is_down(status),
         placed=bool(pod.spec.nodeName),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),

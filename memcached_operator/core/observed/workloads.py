@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +24,7 @@ from memcached_operator.core.objects.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
+from memcached_operator.core.objects.owned_kind import CachedResource
 from memcached_operator.core.objects.owned_object import (
     Manifest,
     ObjectMeta,
@@ -47,7 +48,6 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     """A Deployment or a StatefulSet: an owned one in full, a foreign one by name only.
 
     Attributes:
-        kind: which of both.
         generation: 1 until its specification is first changed.
         is_observed: its controller has seen its latest generation.
         revised: a Deployment's controller has seen another template than the present one.
@@ -252,3 +252,6 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
     made = merged(as_json(manifest), [(at, None) for at in places])
     passed = tuple((at, unkeyed(find(whole, *at))) for at in places)
     return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=owned, passed=passed)
+
+
+DEPLOYMENT_RESOURCE: Final = CachedResource(("apps/v1", "Deployment", "deployments"), deployment_record)

@@ -66,13 +66,7 @@ class CostedChange(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Basis of a decision besides the specification: the operator's settings and its cluster.
-
-    Attributes:
-        image: of a specification that names none.
-        user_id: of the servers; None names none.
-        means: to change memory while servers run.
-    """
+    """Basis of a decision besides the specification: the operator's settings and its cluster."""
 
     image: str
     user_id: int | None = USER_ID
@@ -114,7 +108,6 @@ def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_
     """Return the cost of giving servers another template; None where it does not concern them.
 
     Args:
-        workload: that runs the servers.
         why_not_live: they cannot be given memory while they run; "" where they can, as far as is known.
     """
     before, after = fingerprint(old), fingerprint(new)
@@ -126,7 +119,6 @@ def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
-    """Return the cost of a change from one specification to another, if both had the workload of the new one."""
     cost = cost_of(basis.template(old), basis.template(new), new.workload, basis.why_not_live(new))
     return cost or (Cost.SCALING if old.size != new.size else Cost.AUXILIARY)
 

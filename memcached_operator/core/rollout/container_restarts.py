@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, TypeAlias, get_args
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -21,8 +21,7 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.next_step import left_of
-from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
+from operator_runtime import Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -50,16 +49,8 @@ class Restarts(dict[str, int]):
 class ContainerRestarts:
     """Changes servers of one Memcached at a time in their pods; see `restart` and `mark_updated`."""
 
-    def __init__(self, client: Client, record_event: RecordEvent, stats_cache: StatsCache | None) -> None:
-        """
-        Args:
-            client: patches pods.
-            record_event: records an event.
-            stats_cache: the servers' statistics; None where servers are not queried.
-        """
-        self._client = client
-        self._record_event = record_event
-        self._stats_cache = stats_cache
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def restart(
         self,
@@ -71,18 +62,13 @@ class ContainerRestarts:
         stale: int,
         now: datetime,
     ) -> Outcome | None:
-        """Have a server's container start again; None where the operator lacks the permission to patch pods.
-
-        Args:
-            known: what is remembered of the Memcached's.
-            stale: how many servers are of another template, or of a Secret's former content.
-        """
+        """Have a server's container start again; None where the operator lacks the permission to patch pods."""
         if known.emptied and known.emptied_by == workload.template_hash and not pod.down:
             return EMPTY
         known.emptied = ""
         try:
             body = in_place.change(pod, workload, desired, now.timestamp())
-            await self._client.strategic_patch(PODS, pod, body)
+            await self._access.client.strategic_patch(PODS, pod, body)
         except _REFUSALS as error:
             if isinstance(error, Forbidden) and is_permission_missing(error):
                 known.refused = error.message or str(error)
@@ -95,7 +81,7 @@ class ContainerRestarts:
         fields = {"action": "restart", "server": pod.name, "left": stale - 1}
         logger.info("restarting the container of %s in place%s", pod.name, left, extra={"fields": fields})
         note = f"Restarting the container of the server {pod.name} in place with the current template{left}"
-        self._record_event(memcached, "Normal", "Restarting", "Restart", note)
+        self._access.record_event(memcached, "Normal", "Restarting", "Restart", note)
         return Outcome(requeue_s=in_place.LATE_AFTER_S)
 
     async def mark_updated(
@@ -113,7 +99,7 @@ class ContainerRestarts:
         if had is not None and has is None and left_s > 0.0:
             return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:
-            await self._client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
+            await self._access.client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
         except _REFUSALS as error:
             return self._not_changed(pod, error)
         known.pop(pod.uid, None)
@@ -125,7 +111,7 @@ class ContainerRestarts:
             known.emptied, known.emptied_by = pod.name, workload.template_hash
         why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
         note = f"The server {pod.name} is back in its pod{counted}{why}"
-        self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
+        self._access.record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
         return AT_ONCE  # for the next one
 
     @staticmethod
@@ -145,7 +131,7 @@ class ContainerRestarts:
 
     def _items(self, pod: PodRecord) -> int | None:
         """Return how many items a server has reported since its container was started, None where it has not."""
-        server = self._stats_cache.of(pod) if self._stats_cache is not None else None
+        server = self._access.stats_cache.of(pod) if self._access.stats_cache is not None else None
         answer = server.answer if server is not None else None
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
@@ -155,7 +141,7 @@ class ContainerRestarts:
         message = f"{pod.name} cannot be changed in place: {error.message or error}"
         match error:
             case Conflict() | NotFound():
-                self._client.outdated(PODS, pod)
+                self._access.client.outdated(PODS, pod)
                 return AT_ONCE
             case Forbidden() | Invalid():
                 return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))

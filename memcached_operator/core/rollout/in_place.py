@@ -146,9 +146,6 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
     """Strategic merge patch that has its node start its container again, by the image or by what requests a restart.
 
     Where the image is the same, the pod's own stays as it is, whoever gave it that.
-
-    Args:
-        desired: the workload, whose pods have the containers.
     """
     made = desired.template.spec
     desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}

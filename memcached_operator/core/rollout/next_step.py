@@ -30,8 +30,6 @@ from memcached_operator.core.rollout.server_states import (
 
 
 class WaitReason(Enum):
-    """Reason that a rollout waits."""
-
     CONTROLLER = "the Deployment's controller replaces pods"
     UNPAUSED = "spec.rollout.paused is true"
     OBSERVED = "the workload's controller has yet to observe the template"
@@ -48,11 +46,7 @@ class RolloutDone:
 
 @dataclass(frozen=True, slots=True)
 class RolloutWait:
-    """Wait for something that comes first.
-
-    Attributes:
-        requeue_s: seconds until more is to be done, None where an event will come.
-    """
+    """Wait for something that comes first."""
 
     why: WaitReason
     requeue_s: float | None = None
@@ -88,13 +82,7 @@ class MarkUpdated:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Rollout that does not go on by itself.
-
-    Attributes:
-        server: the name of the one that keeps it.
-        why: a message for the user.
-        requeue_s: seconds until more is to be done, None where an event will come.
-    """
+    """Rollout that does not go on by itself."""
 
     server: str
     why: str

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import RecordEvent
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 
@@ -25,7 +25,6 @@ def report_restarts(
     restarted in place has another event.
 
     Args:
-        record_event: records an event.
         known: what was remembered; None at first: a successor reports only what follows.
     """
     for pod in pods if known is not None else ():

@@ -41,11 +41,6 @@ class RolloutLock:
     """
 
     def __init__(self, left: Callable[[], LeftRollouts], enqueue: Callable[[ObjectKey], None]) -> None:
-        """
-        Args:
-            left: the rollouts that a former leader left; called once.
-            enqueue: enqueues one that waits.
-        """
         self._left = left
         self._enqueue = enqueue
         self._is_restored = False

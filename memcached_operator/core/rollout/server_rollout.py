@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason, Status
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -19,7 +19,7 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
-from memcached_operator.core.rollout.live.resize_state import Resizing
+from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import (
     Evict,
     MarkUpdated,
@@ -31,8 +31,7 @@ from memcached_operator.core.rollout.next_step import (
 )
 from memcached_operator.core.rollout.server_states import RolloutState, missing_servers
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
+from operator_runtime import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +56,6 @@ class ServerProgress(NamedTuple):
     Attributes:
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
-        outcome: what is reported of it.
     """
 
     rollout: RolloutProgress
@@ -69,27 +67,10 @@ class ServerProgress(NamedTuple):
 class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
-    def __init__(
-        self,
-        client: Client,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        stats_cache: StatsCache | None,
-        clock: Callable[[], float],
-    ) -> None:
-        """
-        Args:
-            client: evicts and patches pods, and reads what no cache has.
-            states: what was read of each Memcached; a successor reads once more.
-            record_event: records an event.
-            stats_cache: the servers' statistics and certificates; None where servers are not queried.
-            clock: monotonic seconds.
-        """
-        self._client = client
-        self._record_event = record_event
-        self._stats_cache = stats_cache
-        self._missing = MissingPods(client, states, clock)
-        self._restarts = ContainerRestarts(client, record_event, stats_cache)
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._missing = MissingPods(access)
+        self._restarts = ContainerRestarts(access)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """Observe the progress of the servers, and choose the next step."""
@@ -121,7 +102,9 @@ class ServerRollout:
         at_once_s = 0.0 if isinstance(found.step, Move) and next_uid != remembered.next_uid else None
         remembered.next_uid = next_uid
         requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s, at_once_s)
-        outcome = (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY) + _resizing(resizing)
+        outcome = Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY
+        if resizing is not NOTHING:
+            outcome += _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
@@ -133,11 +116,6 @@ class ServerRollout:
     async def act(
         self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
     ) -> Outcome:
-        """Take the next step.
-
-        Args:
-            manifest: the workload as it is kept.
-        """
         found, memcached, remembered = progress.rollout, snapshot.memcached, snapshot.remembered
         if not found.stale:
             remembered.in_place = None
@@ -158,14 +136,13 @@ class ServerRollout:
         return self._restarts.report(known, stale) + outcome
 
     def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
-        outdated_secrets = dict.fromkeys(
-            self._stats_cache.with_outdated_certificate(pods) if self._stats_cache is not None else (), _RENEWED
-        )
-        return outdated_secrets | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
+        cache = self._access.stats_cache
+        renewed = dict.fromkeys(cache.with_outdated_certificate(pods) if cache is not None else (), _RENEWED)
+        return renewed | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
         try:
-            await self._client.evict(PODS, pod)
+            await self._access.client.evict(PODS, pod)
         except (TooManyRequests, Conflict) as error:
             message = f"{pod.name} cannot be replaced yet: {error.message or error}"
             return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
@@ -179,7 +156,7 @@ class ServerRollout:
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
         note = f"Replacing the server {pod.name} by one {what}{left}"
-        self._record_event(memcached, "Normal", "Replacing", "Evict", note)
+        self._access.record_event(memcached, "Normal", "Replacing", "Evict", note)
         return EMPTY
 
 

@@ -43,9 +43,7 @@ class ObservedPods(NamedTuple):
     Attributes:
         pods: in the order in which they came, with times that are not yet to come.
         ahead: names of those with times that are, of which the clock that wrote them is ahead.
-        seen: to be remembered.
         next_s: seconds until more is to be reported of one, None for never.
-        failure: why pods have failed, as far as nothing has made that good.
     """
 
     pods: Sequence[PodRecord]
@@ -69,7 +67,6 @@ def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: 
     """Correct the times that pods report, and delay problems that may pass.
 
     Args:
-        seen: what was remembered.
         now_s: the operator's time, in seconds since 1970.
         clock_s: by its monotonic clock.
     """
@@ -184,14 +181,10 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     """Observed state that decides a rollout's next step.
 
     Attributes:
-        workload: what runs the servers.
-        pods: its active pods, in any order.
-        now_s: the time, in seconds since 1970.
         impossible: uids of pods whose memory cannot be changed while they run.
         outdated_secrets: uids of pods that show another certificate than a new pod would, or trust another CA.
         missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
             ordinal and as far as that was seen; see `missing_pods`.
-        missing_reported: why servers are missing is reported elsewhere.
         handing_over: no server is replaced that has keys; see `handover.steps`.
         moving: what moves require of it, None where servers are replaced without their items.
         underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.
@@ -245,7 +238,6 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def stale(self) -> Sequence[RollingServer]:
-        """Servers that are to be replaced, or restarted in place, or are being so."""
         return [each for each in self.servers if each.is_stale]
 
     @cached_property
@@ -260,7 +252,6 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def missing(self) -> int:
-        """Number of servers without an active pod."""
         return missing_servers(self.spec, self.workload, self.pods)
 
     def is_past_deadline(self, pod: PodRecord) -> bool:

@@ -51,11 +51,9 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
     """A desired workload and the live one.
 
     Attributes:
-        live: None where there is none.
         is_target: the specification has this kind of workload; the other one's servers leave.
         restart: what each server is to start again for.
         is_pending: the specification is yet to be written to it.
-        planned: what is desired follows from what the plan has come to.
         is_step: it is in memory alone that nobody specified; see `memory_scaling`.
         replaces: servers are replaced for its memory, as they cannot be given it while they run.
         lacks_scripts: pods of another template than the live one would not start.
@@ -73,7 +71,6 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def template(self) -> TemplateChange:
-        """Change of the pods' template."""
         if self.live is None:
             return TemplateChange()
         desired = fingerprint(self.desired.spec.template)
@@ -115,8 +112,6 @@ def decide_workload(change: WorkloadChange, *, has_lock: bool, paused: bool, res
 
     Args:
         has_lock: servers may be replaced now for the operator's own defaults.
-        paused: the user holds the rollout.
-        resizing: servers are being given other memory while they run.
     """
     hold = _hold(change, has_lock=has_lock, paused=paused, resizing=resizing)
     if hold is Hold.NONE or change.live is None:

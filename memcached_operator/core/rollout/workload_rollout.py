@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,17 +11,17 @@ from msgspec.structs import replace
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.access import Access
+from memcached_operator.core.change_messages import announced
 from memcached_operator.core.objects.holder import with_annotations
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
-from memcached_operator.core.plan.workload_migration import OTHER
-from memcached_operator.core.rollout.announcements import Announcements
+from memcached_operator.core.plan.plan import OTHER
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
@@ -36,8 +37,10 @@ from memcached_operator.core.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.effective_memory import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
+
+logger = logging.getLogger(__name__)
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
@@ -49,7 +52,6 @@ class _Decided(NamedTuple):
     """Decision on one workload.
 
     Attributes:
-        resizing: progress of the servers to other memory.
         refused: why not all of them can be given memory that nobody specified.
     """
 
@@ -63,29 +65,17 @@ class WorkloadRollout:
 
     def __init__(
         self,
-        caches: Caches,
+        access: Access,
         keepers: Keepers,
         desired: Desired,
         memory: LiveMemory,
-        announcements: Announcements,
         servers: ServerRollout,
         lock: RolloutLock,
     ) -> None:
-        """
-        Args:
-            caches: of all kinds.
-            keepers: of the workloads.
-            desired: builds the desired workload.
-            memory: gives servers other memory while they run.
-            announcements: of what a change costs.
-            servers: brings the servers to the workload's template.
-            lock: of rollouts that no user requested.
-        """
-        self._caches = caches
+        self._access = access
         self._keepers = keepers
         self._desired = desired
         self._memory = memory
-        self._announcements = announcements
         self._servers = servers
         self._lock = lock
 
@@ -94,11 +84,8 @@ class WorkloadRollout:
 
         Args:
             lacks_scripts: pods of another template would not start, so that the live one stays.
-
-        Raises:
-            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        plan, owned = snapshot.plan, self._caches.workloads_of(snapshot.memcached)
+        plan, owned = snapshot.plan, self._access.caches.workloads_of(snapshot.memcached)
         target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
@@ -113,7 +100,8 @@ class WorkloadRollout:
                 snapshot.memcached, snapshot.memcached.key, propagation="Foreground"
             )
             outcome += (await attempt(plan.removed, removal)).outcome
-        outcome += _leaving(owned.get(OTHER[plan.target]), snapshot)
+        if (other := owned.get(OTHER[plan.target])) is not None and other.deleting:
+            outcome += _leaving(other, snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
     def release(self, key: ObjectKey) -> None:
@@ -161,7 +149,7 @@ class WorkloadRollout:
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
         servers = _servers_of(live, snapshot) if live is not None else ()
         if not change.is_step and (any(change.template) or snapshot.remembered.announced is not None):
-            await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
+            await self._announce(snapshot, change, servers, None if has_lock else self._lock.holder)
         resizing = NOTHING
         if live is not None and not change.template.needs_new_pods:
             scales = snapshot.spec.memoryScaling is not None
@@ -186,11 +174,39 @@ class WorkloadRollout:
         kept = decision.hold is not Hold.NONE
         return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
 
+    async def _announce(
+        self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
+    ) -> None:
+        """Report once what a change of the workload is about to cost.
+
+        Args:
+            after: whose servers come first, None for none.
+        """
+        template, live, remembered = change.template, change.live, snapshot.remembered
+        desired = fingerprint(change.desired.spec.template)
+        if live is None or not any(template):
+            remembered.announced = None
+        elif remembered.announced != desired:
+            remembered.announced = desired
+            words = announced(
+                snapshot.spec,
+                change.desired,
+                live,
+                servers,
+                why_not="" if template.needs_new_pods else await self._memory.why_not(servers, remembered.resizes),
+                desired_changed=change.provenance is Provenance.SPECIFICATION,
+                after=after,
+            )
+            if words.note:
+                logger.info("%s", words.line, extra={"fields": words.fields})
+                self._access.record_event(snapshot.memcached, "Normal", words.reason, words.action, words.note)
+
     def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
         """Report whether a change may begin, as it needs no lock or holds it."""
-        return not change.needs_lock or self._lock.may_begin(
-            snapshot.memcached.key, paused=snapshot.spec.rollout.paused
-        )
+        if not change.needs_lock:
+            return True
+        snapshot.remembered.in_lock = True
+        return self._lock.may_begin(snapshot.memcached.key, paused=snapshot.spec.rollout.paused)
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -212,7 +228,7 @@ class WorkloadRollout:
         elif kind in done.outcome.foreign:
             workload = None
         else:
-            workload = self._caches.workloads_of(snapshot.memcached).get(kind)
+            workload = self._access.caches.workloads_of(snapshot.memcached).get(kind)
         write_failed, outcome = bool(done.outcome.failures), done.outcome
         if decision.hold is Hold.LACKING and change.is_pending:
             outcome += Outcome(pending_writes=frozenset((kind,)))
@@ -227,14 +243,18 @@ class WorkloadRollout:
         outcome += progress.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
-        needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
-        has_begun = self._lock.has_begun(snapshot.memcached.key) and not _is_done(snapshot, workload, progress.rollout)
-        if not (needs_lock or has_begun):
-            self._lock.leave(snapshot.memcached.key)
-        elif blocked or spec.rollout.paused:
-            self._lock.suspend(snapshot.memcached.key)
-        elif not self._lock.may_continue(snapshot.memcached.key):
-            return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits())
+        if snapshot.remembered.in_lock is not False:
+            key, needs_lock = snapshot.memcached.key, target.hold in (Hold.QUEUED, Hold.PAUSED)
+            has_begun = self._lock.has_begun(key) and not _is_done(snapshot, workload, progress.rollout)
+            snapshot.remembered.in_lock = needs_lock or has_begun
+            if not (needs_lock or has_begun):
+                self._lock.leave(key)
+            elif blocked or spec.rollout.paused:
+                self._lock.suspend(key)
+            elif not self._lock.may_continue(key):
+                return replace(
+                    target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits()
+                )
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)
         return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
@@ -251,10 +271,8 @@ def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollo
     return not rollout.stale and ready >= snapshot.spec.size
 
 
-def _leaving(other: WorkloadRecord | None, snapshot: Snapshot) -> Outcome:
+def _leaving(other: WorkloadRecord, snapshot: Snapshot) -> Outcome:
     """Pods that do not end, and so keep the workload that the servers have moved from."""
-    if other is None or not other.deleting:
-        return EMPTY
     late, next_s = overdue([pod for pod in snapshot.inactive if pod.workload == other.kind], snapshot.now.timestamp())
     return Outcome((Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else (), requeue_s=next_s)
 

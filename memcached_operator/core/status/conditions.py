@@ -7,7 +7,7 @@ workload's record and the last status, never from the order of events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -27,12 +27,12 @@ from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.draining import drained_at
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.published_list import ListedServers, drained_at
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.features.memory_scaling.retaining_condition import retaining
-from memcached_operator.servers.serving_condition import certificates, serving_condition, versions
+from memcached_operator.servers.serving_condition import NOT_QUERIED, certificates, serving_condition, versions
+from memcached_operator.servers.stats_cache import ServerHealth
 from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
@@ -55,10 +55,15 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     nodes = tuple(sorted(pod.name for pod in observed.pods))
     ready = sum(pod.ready for pod in observed.pods)
     servers = observed.servers
-    draining = _draining(servers, last, now) if servers else None
-    progressing = _progressing(observed, last, _until(observed, draining or ()))
+    draining = _draining(servers, last, now) if servers and servers.draining else None
+    progressing = _progressing(observed, last, _until(observed, draining) if draining else "")
     available, degraded = _available(observed), _degraded(observed)
-    serving = _serving(observed, last, now)
+    health = observed.health
+    serving = _serving(observed, health, last, now) if health is not None else NOT_QUERIED
+    more = [observed.handing_over] if observed.handing_over is not None else []
+    if (decided := observed.scaling) is not None:
+        is_queried = health is not None and any(pod.ready for pod in observed.pods)
+        more.insert(0, retaining(decided, serving, last, observed.generation, is_queried=is_queried))
     owned = (
         available,
         progressing,
@@ -66,8 +71,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         _ready(observed, progressing, degraded),
         serving,
         _discouraged(observed),
-        *_retaining(observed, last, serving),
-        *([observed.handing_over] if observed.handing_over is not None else ()),
+        *more,
     )
     is_planned = observed.size is not None and not observed.terminating
     over = {*OCCASIONAL_CONDITIONS} - {each.type for each in owned} if is_planned else set()
@@ -83,27 +87,20 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         readyReplicas=ready,
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
-        version=versions(observed.health, last.version) if observed.size != 0 else None,
+        version=versions(health, last.version) if health is not None and observed.size != 0 else None,
         memory=observed.memory or last.memory,
         effectiveSizes=observed.sizes or last.effectiveSizes,
-        recommendedMemory=observed.scaling.recommended if observed.scaling is not None else None,
+        recommendedMemory=decided.recommended if decided is not None else None,
         pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,
         conditions=set_conditions(kept, owned, generation=observed.generation, now=now),
     )
 
 
-def _serving(observed: Observation, last: Status, now: str) -> Condition:
-    now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.health) else 0.0
+def _serving(observed: Observation, health: Sequence[ServerHealth], last: Status, now: str) -> Condition:
+    now_s = datetime.fromisoformat(now).timestamp() if certificates(health) else 0.0
     rolling = observed.rollout.is_underway
-    return serving_condition(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
-
-
-def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:
-    """Report with `spec.memoryScaling` alone whether the items that clients request stay."""
-    if observed.scaling is not None:
-        is_queried = observed.health is not None and any(pod.ready for pod in observed.pods)
-        yield retaining(observed.scaling, serving, last, observed.generation, is_queried=is_queried)
+    return serving_condition(health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
 def _discouraged(observed: Observation) -> Condition:
@@ -115,14 +112,13 @@ def _discouraged(observed: Observation) -> Condition:
     return Condition(DISCOURAGED, "False", Reason.AS_EXPECTED, "Nothing is specified that is not recommended.")
 
 
-def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ...] | None:
+def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ...]:
     """Return the servers that drain. Their start is the time of this write, and not of the plan, some writes ago."""
     written = last.draining or ()
-    written_draining = (
+    return tuple(
         each if each in written else msgspec.structs.replace(each, startTime=max(each.startTime, now))
         for each in servers.draining
     )
-    return tuple(written_draining) or None
 
 
 def minimum_available(size: int) -> int:

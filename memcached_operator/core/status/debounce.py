@@ -54,11 +54,6 @@ class StatusDebounce:
     """
 
     def __init__(self, delay_s: float, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            delay_s: how long a status that is still changing may be held back.
-            clock: monotonic seconds.
-        """
         self._delay_s = delay_s
         self._clock = clock
         self._unwritten: dict[ObjectKey, _Unwritten] = {}
@@ -85,7 +80,6 @@ class StatusDebounce:
         return unwritten.due_s - now
 
     def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
-        """Record that the status was written."""
         if is_complete(desired, last, observed.size):
             self._completed += 1
         self.forget(key)

@@ -22,13 +22,7 @@ Awaited = Callable[[ObjectKey], int | None]
 
 
 class ServerPredicates:
-    """Predicates of the watches of servers."""
-
     def __init__(self, caches: Caches, awaited: Awaited) -> None:
-        """
-        Args:
-            awaited: see `Awaited`; where it is a number, there is a reconcile without an event, too.
-        """
         self._caches = caches
         self._awaited = awaited
 

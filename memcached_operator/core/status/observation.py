@@ -17,8 +17,8 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import ObjectsResult
+from memcached_operator.core.plan.plan import OTHER
 from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
-from memcached_operator.core.plan.workload_migration import OTHER
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.server_states import ObservedPods
 from memcached_operator.core.rollout.workload_decision import Hold
@@ -54,21 +54,17 @@ class Observation(msgspec.Struct, frozen=True):
     """Observed state of one Memcached.
 
     Attributes:
-        size: pods that are desired; None when the specification cannot be read.
         pods: the active pods, in any order, of both workloads while it moves from one to the other.
         servers: what is published of them; None where nothing is known yet.
         service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
-        pending_writes: kinds of objects that are yet to be written for this generation.
         write_failed: the workload is not as specified, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the other workload, which the servers move from; None for none.
         advice: what its user should know although all is as specified; the condition Discouraged.
-        rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         drain_s: seconds for which servers run on that left the list.
-        paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
         hold: what keeps the workload's pods as they are made now.
         health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
@@ -78,7 +74,6 @@ class Observation(msgspec.Struct, frozen=True):
         memory: of each server, in force, as a quantity; "" where that is not known.
         sizes: others that are in force; None where they are not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.
-        handover: how far the hand-over is, None where there is none.
         handing_over: the condition HandingOver, None where there is none.
         moving: what is under way of a server's move, "" for nothing.
     """
@@ -137,15 +132,6 @@ def observed(
     seen: ObservedPods,
     scaling: Scaling | None = None,
 ) -> Observation:
-    """Observe a Memcached after its reconcile.
-
-    Args:
-        done: what became of its objects.
-        owned: its workloads as they were before.
-        progress: of its hand-over.
-        seen: the pods.
-        scaling: what was decided of the memory.
-    """
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
     workloads, outcome = done.workloads, done.outcome
     other = owned.get(OTHER[plan.target])

@@ -17,7 +17,7 @@ from memcached_operator.api.status import (
     owned_part,
     status_patch,
 )
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.status.conditions import status_of
@@ -26,8 +26,7 @@ from memcached_operator.core.status.observation import Observation, client_names
 from memcached_operator.features.memory_scaling.retaining_condition import events
 from memcached_operator.servers.certificates import next_change_s
 from memcached_operator.servers.serving_condition import certificates
-from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, Owners, Result, StaleCache, rfc3339
+from operator_runtime import Condition, Conflict, NotFound, ObjectKey, Result, StaleCache, rfc3339
 
 logger = logging.getLogger(__name__)
 
@@ -45,22 +44,10 @@ _NO_STATUS = (
 class StatusWriter:
     """Writes the status of one Memcached at a time, and records its events; see `report`."""
 
-    def __init__(
-        self,
-        client: Client,
-        owners: Owners[MemcachedRecord],
-        record_event: RecordEvent,
-        *,
-        debounce: StatusDebounce,
-        utc_now: Callable[[], datetime],
-        stats_cache: StatsCache | None = None,
-    ) -> None:
-        self._client = client
-        self._owners = owners
-        self._record_event = record_event
+    def __init__(self, access: Access, debounce: StatusDebounce, utc_now: Callable[[], datetime]) -> None:
+        self._access = access
         self._debounce = debounce
         self._utc_now = utc_now
-        self._stats_cache = stats_cache
 
     async def report(
         self, memcached: MemcachedRecord, last: Status, observed: Observation, *, next_s: float | None = None
@@ -78,8 +65,8 @@ class StatusWriter:
         key = memcached.key
         now = self._utc_now()
         changes_s = None
-        if self._stats_cache is not None:
-            health = self._stats_cache.read(observed.serving)
+        if self._access.stats_cache is not None:
+            health = self._access.stats_cache.read(observed.serving)
             if shown := certificates(health):
                 observed = replace(observed, names=client_names(observed, memcached.namespace))
                 # As the status has it, in whole seconds: what is not due by that must be reconciled again.
@@ -102,11 +89,10 @@ class StatusWriter:
         self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
         for each in events(observed.scaling, last) if observed.scaling is not None else ():
             logger.log(logging.WARNING if each.type == "Warning" else logging.INFO, "%s", each.note)
-            self._record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
+            self._access.record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget what of the status waits to be written."""
         self._debounce.forget(key)
 
     async def _write(self, memcached: MemcachedRecord, desired: Status, patch: dict[str, object]) -> None:
@@ -115,16 +101,16 @@ class StatusWriter:
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
 
         async def send() -> MemcachedRecord:
-            return await self._client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
+            return await self._access.client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
 
         try:
-            await self._owners.write_status(memcached, owned_part(desired), patch, send)
+            await self._access.owners.write_status(memcached, owned_part(desired), patch, send)
         except Conflict as error:
             self._debounce.conflicted(memcached.key)
-            self._client.outdated(MEMCACHEDS, memcached)
+            self._access.client.outdated(MEMCACHEDS, memcached)
             raise StaleCache(f"another client wrote the Memcached: {error}", retry_s=CONFLICT_PAUSE_S) from error
         except NotFound as error:
-            if await self._owners.still_there(memcached):
+            if await self._access.owners.still_there(memcached):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
             raise StaleCache("the Memcached no longer exists: the cache is stale") from error
@@ -139,7 +125,7 @@ class StatusWriter:
         if was and before is not None and before.message == degraded.message:
             return
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
-        self._record_event(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+        self._access.record_event(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _advise(
         self,
@@ -154,4 +140,4 @@ class StatusWriter:
         for each in advice:
             if before is None or before.reason != each.reason:
                 logger.warning("%s", each.message)
-                self._record_event(memcached, "Warning", each.reason, "Reconcile", each.message)
+                self._access.record_event(memcached, "Warning", each.reason, "Reconcile", each.message)

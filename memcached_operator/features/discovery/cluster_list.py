@@ -7,13 +7,25 @@ ConfigMap that is made anew begins with the time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
-from memcached_operator.core.objects.owned_kind import Known
-
 # Clients for .NET hold it in 32 bits with a sign.
 _MOST: Final = 2**31 - 1
+
+
+class ClusterServers(NamedTuple):
+    """Servers that clients are to have.
+
+    Attributes:
+        servers: `host:port` of each.
+        addresses: the IP address of each pod by its name.
+    """
+
+    servers: Sequence[str]
+    addresses: Mapping[str, str] = {}
+    now_s: int = 0
 
 
 class ClusterList(NamedTuple):
@@ -44,24 +56,24 @@ def read_cluster(text: str) -> ClusterList:
     return ClusterList(int(version), tuple(nodes.split()))
 
 
-def next_cluster(former: ClusterList, is_ours: bool, known: Known) -> ClusterList:
+def next_cluster(former: ClusterList, is_ours: bool, listed: ClusterServers) -> ClusterList:
     """The list that clients are to have: the former one as long as names and addresses stay.
 
     Args:
         is_ours: nobody else has changed the former one since.
     """
     before = {node.partition("|")[0]: node for node in former.nodes}
-    nodes = tuple(_node(each, known, before) for each in known.servers)
+    nodes = tuple(_node(each, listed.addresses, before) for each in listed.servers)
     if is_ours and former.version and nodes == former.nodes:
         return former
-    return ClusterList(min(max(former.version + 1, min(known.now_s, _MOST - 1)), _MOST), nodes)
+    return ClusterList(min(max(former.version + 1, min(listed.now_s, _MOST - 1)), _MOST), nodes)
 
 
-def _node(server: str, known: Known, before: dict[str, str]) -> str:
+def _node(server: str, addresses: Mapping[str, str], before: dict[str, str]) -> str:
     """A server of the list. One that has no address now keeps the last one, and the first time has its name there."""
     host, _, port = server.rpartition(":")
     host = host.strip("[]")
-    address = known.addresses.get(host.partition(".")[0])
+    address = addresses.get(host.partition(".")[0])
     if address is None and host in before:
         return before[host]
     return f"{host}|{_in_full(address or host)}|{port}"

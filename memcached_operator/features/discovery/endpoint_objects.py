@@ -6,7 +6,7 @@ nobody who leads. Their budget is `disruption_budget`'s, and the NetworkPolicy o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.status import Problem, Reason
@@ -45,11 +45,8 @@ from memcached_operator.core.objects.workload_types import (
     WorkloadManifest,
     WorkloadSpec,
 )
+from memcached_operator.core.observed.workloads import DEPLOYMENT_RESOURCE, WorkloadRecord
 from memcached_operator.features.discovery.server_list_configmap import CLUSTER, SUFFIX
-from operator_runtime import Kind
-
-if TYPE_CHECKING:
-    from memcached_operator.core.observed.workloads import WorkloadRecord
 
 _NAME: Final = "discovery"
 _FOLDER: Final = f"{MOUNTED}/discovery"
@@ -113,35 +110,17 @@ def _service(owner: MemcachedOwner, spec: Spec, _: Known) -> ServiceManifest | N
     )
 
 
-def _without_pods(live: WorkloadRecord) -> Problem | None:
+def without_pods(live: WorkloadRecord) -> Problem | None:
+    """The problem of an endpoint whose Deployment cannot make its pods, None for none."""
     if not (why := live.create_failure or live.deadline_exceeded):
         return None
     message = f"The Deployment {live.name} of spec.discovery.autoDiscovery has not all of its pods: {why}"
     return Problem(Reason.ENDPOINT_NOT_READY, message, blocking=False)
 
 
-def _deployments() -> Kind[Any]:
-    from memcached_operator.core.observed.caches import DEPLOYMENTS  # loads the client, see `OwnedKind.kind`
-
-    return DEPLOYMENTS
-
-
 ENDPOINT_SERVICES: Final = OwnedKind(
-    SERVICES.resource,
-    SERVICES.codec,
-    _service,
-    field="discovery",
-    suffix=ENDPOINT_SUFFIX,
-    shared=lambda: SERVICES.kind,
+    SERVICES.resource, SERVICES.codec, _service, field="discovery", suffix=ENDPOINT_SUFFIX
 )
 ENDPOINT_DEPLOYMENTS: Final = OwnedKind(
-    ("apps/v1", "Deployment", "deployments"),
-    DEPLOYMENT,
-    _deployment,
-    field="discovery",
-    suffix=ENDPOINT_SUFFIX,
-    shared=_deployments,
-    awaits_list=True,
-    runs_operator=True,
-    problem_of=_without_pods,
+    DEPLOYMENT_RESOURCE, DEPLOYMENT, _deployment, field="discovery", suffix=ENDPOINT_SUFFIX
 )

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, MemcachedOwner
-from memcached_operator.core.objects.owned_kind import Known, OwnedKind
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, MemcachedOwner
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, metadata
-from memcached_operator.core.objects.scripts import ConfigMapManifest, held
-from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, next_cluster, read_cluster
-from operator_runtime import Difference, differences
+from memcached_operator.core.objects.script_config_maps import (
+    CONFIG_MAP_RESOURCE,
+    IMMUTABLE,
+    compare_config_maps,
+)
+from memcached_operator.core.objects.scripts import ConfigMapManifest
+from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster, read_cluster
+from operator_runtime import Difference
 
 SUFFIX: Final = "-servers"
 """In the name of the ConfigMap, after the Memcached's."""
 _LIST, _JSON = "servers", "servers.json"
 CLUSTER: Final = "cluster"
 """Key of the list as an endpoint gives it to its clients."""
-_IMMUTABLE: Final = "immutable"
 _DIGEST_BYTES: Final = 4
 
 
 def _compare(desired: ConfigMapManifest, live: ConfigMapManifest) -> Iterator[Difference]:
-    yield from differences(desired, live)
+    yield from compare_config_maps(desired, live)
     if CLUSTER in (live.data or {}) and CLUSTER not in (desired.data or {}):
         yield Difference(("data", CLUSTER), None, (live.data or {})[CLUSTER])
-    # An immutable list prevents another one. As long as it is right it stays. Scripts are always replaced.
-    if (live.immutable or desired.immutable) and any(differences(desired.data, live.data)):
-        yield Difference((_IMMUTABLE,), None, True)
 
 
 def publication(owner: MemcachedOwner, servers: Sequence[str], cluster: str = "") -> ConfigMapManifest:
-    """The ConfigMap that a Memcached desires.
+    """The ConfigMap with a list.
 
     Args:
-        servers: `host:port` of each, in their order.
         cluster: the same as an endpoint gives it to clients, "" without one.
     """
     annotations = {APPLIED_ANNOTATION: _digest(servers, cluster)}
@@ -50,13 +50,16 @@ def publication(owner: MemcachedOwner, servers: Sequence[str], cluster: str = ""
     )
 
 
-def _desired(owner: MemcachedOwner, spec: Spec, known: Known) -> ConfigMapManifest | None:
+def published(
+    owner: MemcachedOwner, spec: Spec, listed: ClusterServers, live: ConfigMapManifest | None = None
+) -> ConfigMapManifest | None:
+    """The ConfigMap that a Memcached desires, None for none."""
     if spec.has_endpoint:
-        former = read_cluster(cluster_of(known.live)) if known.live is not None else NO_CLUSTER
-        is_ours = known.live is not None and is_untouched(known.live)
-        return publication(owner, known.servers, str(next_cluster(former, is_ours, known)))
+        former = read_cluster(cluster_of(live)) if live is not None else NO_CLUSTER
+        is_ours = live is not None and is_untouched(live)
+        return publication(owner, listed.servers, str(next_cluster(former, is_ours, listed)))
     is_on = spec.discovery is not None and spec.discovery.configMap is not None
-    return publication(owner, known.servers) if is_on else None
+    return publication(owner, listed.servers) if is_on else None
 
 
 def is_untouched(live: ConfigMapManifest) -> bool:
@@ -79,12 +82,6 @@ def listed(live: ConfigMapManifest) -> list[str]:
         return []
 
 
-def _follow(live: ConfigMapManifest, desired: ConfigMapManifest) -> dict[str, Any] | None:
-    if live.immutable or live.data == desired.data:
-        return None
-    return {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
-
-
 def _digest(servers: Sequence[str], cluster: str) -> str:
     return hashlib.blake2b(("\n".join(servers) + cluster).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
@@ -95,15 +92,10 @@ def _data(servers: Sequence[str], cluster: str) -> dict[str, str]:
 
 
 CONFIG_MAPS: Final = OwnedKind(
-    ("v1", "ConfigMap", "configmaps"),
-    Codec(ConfigMapManifest, held, _compare, shorten=held, fixed=(_IMMUTABLE,), replace="Background"),
-    _desired,
+    CONFIG_MAP_RESOURCE,
+    Codec(ConfigMapManifest, compare=_compare, fixed=(IMMUTABLE,), replace="Background"),
+    lambda owner, spec, known: published(owner, spec, ClusterServers(known.servers)),
     field="discovery",
-    labels=POD_SELECTOR,
     suffix=SUFFIX,
-    has_scripts=True,
-    awaits_list=True,
     listed=listed,
-    is_untouched=is_untouched,
-    follow=_follow,
 )

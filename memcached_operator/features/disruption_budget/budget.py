@@ -20,7 +20,7 @@ from memcached_operator.core.objects.labels import (
     labels,
     selector_labels,
 )
-from memcached_operator.core.objects.owned_kind import Known, OwnedKind
+from memcached_operator.core.objects.owned_kind import CachedResource, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
 
@@ -40,8 +40,6 @@ class BudgetSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a PodDis
 
 
 class BudgetManifest(Manifest, frozen=True, omit_defaults=True):
-    """A PodDisruptionBudget, as far as a Memcached has an opinion about it."""
-
     spec: BudgetSpec = BudgetSpec()
 
 
@@ -135,13 +133,13 @@ def _conflict_over(pods: Mapping[str, str], others: Iterable[BudgetRecord], name
     return Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False) if other else None
 
 
-BUDGETS: Final = OwnedKind(
+_CODEC: Final = _BudgetCodec(BudgetManifest)
+_RESOURCE: Final = CachedResource(
     ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
-    _BudgetCodec(BudgetManifest),
-    lambda owner, spec, _: budget(owner, spec),
+    _CODEC.record,
     rival_in=lambda record: ObjectKey(record.namespace, "") if record.selector else None,
-    conflict=_conflict,
 )
+BUDGETS: Final = OwnedKind(_RESOURCE, _CODEC, lambda owner, spec, _: budget(owner, spec), conflict=_conflict)
 
 
 def _of_endpoint(owner: MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest | None:
@@ -155,13 +153,7 @@ def _of_endpoint(owner: MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest 
 
 
 ENDPOINT_BUDGETS: Final = OwnedKind(
-    BUDGETS.resource,
-    BUDGETS.codec,
-    _of_endpoint,
-    field="discovery",
-    suffix=ENDPOINT_SUFFIX,
-    shared=lambda: BUDGETS.kind,
-    conflict=_conflict_over_endpoint,
+    _RESOURCE, _CODEC, _of_endpoint, field="discovery", suffix=ENDPOINT_SUFFIX, conflict=_conflict_over_endpoint
 )
 
 

@@ -7,8 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from memcached_operator.api.status import HandoverStatus
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import HandoverServer
+from memcached_operator.features.handover.situation import HandoverServer, Peers
 
 
 class GivenUp(Enum):
@@ -38,12 +37,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class HandoverWait:
-    """Wait without an action for now.
-
-    Attributes:
-        requeue_s: seconds until the next decision.
-        names: of servers that are waited for.
-    """
+    """Wait without an action for now."""
 
     why: Awaited
     requeue_s: float
@@ -111,11 +105,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Change of the list without a hand-over.
-
-    Attributes:
-        names: of the servers that kept it from one.
-    """
+    """Change of the list without a hand-over."""
 
     to: HandoverStatus
     why: GivenUp

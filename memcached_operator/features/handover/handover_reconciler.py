@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.observed.caches import PODS, Caches
+from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
@@ -32,21 +32,14 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.deletion_tasks import EmptyServer, PurgeRun, purge_state
-from memcached_operator.features.handover.desired_list import HandoverInput
-from memcached_operator.features.handover.ending_server import say
-from memcached_operator.features.handover.handover_memory import HandoverMemory
+from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
 from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import (
     NO_MOVE,
-    MoveCalls,
     MoveReconciler,
-    Say,
-    Transfer,
     without_move,
 )
 from memcached_operator.features.handover.peer_changes import dropped_addresses
-from memcached_operator.features.handover.peers import Peers, peers_of, was_applied
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
     NO_HANDOVER_UNDER_WAY,
@@ -54,26 +47,31 @@ from memcached_operator.features.handover.progress_messages import (
     advice,
     handing_over,
 )
-from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.features.handover.situation import HandoverServer, Situation, StatusOrigin
-from memcached_operator.features.handover.step_times import former_clients_s
+from memcached_operator.features.handover.server_state import HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.situation import (
+    HandoverInput,
+    HandoverServer,
+    Peers,
+    Situation,
+    StatusOrigin,
+    former_clients_s,
+    peers_of,
+    was_applied,
+)
 from memcached_operator.features.handover.steps import (
     are_servers_kept,
     decide_handover,
     is_list_frozen,
     is_rollout_held,
 )
-from memcached_operator.features.handover.transfer import transfer_all
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime import (
-    Client,
     Condition,
     Conflict,
     Forbidden,
     Invalid,
-    KeyedStates,
     NotFound,
     ObjectKey,
     ServerError,
@@ -91,27 +89,6 @@ SET_AGAIN_S: Final = 1.0
 _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
 
 
-class PeersPort(NamedTuple):
-    """Requests to servers, on the port of their peers; each takes the address of a pod.
-
-    Attributes:
-        state_of: how far a server is.
-        purge: deletes what was not used since a time, in seconds since 1970.
-        empty: deletes all items.
-        transfer: has the second one copy what it lacks of the first one's items.
-        say: tells one whose pod is ending its peers, or that it may end.
-    """
-
-    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
-    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
-    empty: EmptyServer
-    transfer: Transfer = transfer_all
-    say: Say = say
-
-
-PEERS: Final = PeersPort(state_of, purge, empty)
-
-
 class Progress(NamedTuple):
     """Progress of a Memcached's hand-over.
 
@@ -120,7 +97,6 @@ class Progress(NamedTuple):
         state: to be written, None for none.
         condition: HandingOver, None where there is none.
         advice: why the list changes without one.
-        outcome: what else is reported, and when more is to be done.
         of_rollout: whether no server is replaced that has keys; and what moves of servers require, None where none is
             desired or under way.
     """
@@ -137,50 +113,18 @@ NO_HANDOVER: Final = Progress()
 
 
 class HandoverReconciler:
-    """Takes the next step of one Memcached's hand-over at a time; see `advance`.
+    """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
 
-    Attributes:
-        known: what is known of each Memcached.
-        moves: those of single servers.
-        results: of hand-overs.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        caches: Caches,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        enqueue: Callable[[ObjectKey], None],
-        port: PeersPort,
-        holder: MakeHolder,
-        *,
-        clock: Callable[[], float],
-    ) -> None:
-        """
-        Args:
-            client: patches pods.
-            caches: of all kinds.
-            states: what is known of each Memcached; a successor queries servers once more, and purges again.
-            record_event: records an event.
-            enqueue: requests a reconcile of a Memcached.
-            port: reaches servers.
-            holder: makes the holder of a server's items.
-            clock: monotonic seconds.
-        """
-        self._client = client
-        self.known = states.keyed(HandoverMemory)
-        self._record_event = record_event
-        self._enqueue = enqueue
+    def __init__(self, access: Access, port: PeersPort, holder: MakeHolder) -> None:
+        self._access = access
+        self.known = access.owners.states.keyed(HandoverMemory)
         self._port = port
-        self._clock = clock
         self.results = ResultCounts(
             "memcached_operator_handovers_total",
             "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
             *("handed_over", "given_up"),
         )
-        calls = MoveCalls(port.state_of, port.purge, port.transfer, port.say, self._set_peers_of)
-        self.moves = MoveReconciler(client, caches, states, record_event, enqueue, calls, holder, clock)
+        self.moves = MoveReconciler(access, port, self._set_peers_of, holder)
 
     async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
@@ -231,7 +175,7 @@ class HandoverReconciler:
             purging,
             unpurged,
             known.waits_since,
-            is_refused=self._clock() < known.refused_until_s,
+            is_refused=self._access.clock() < known.refused_until_s,
             origin=origin,
         )
         action = decide_handover(situation)
@@ -240,7 +184,7 @@ class HandoverReconciler:
         policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
         known.believed = (state,) if origin is StatusOrigin.FOREIGN else (last.handover, state)
-        if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
+        if known.refusal is not None and (left_s := known.refused_until_s - self._access.clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
         advised = advice(situation, state, known.given_up)
         if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
@@ -314,7 +258,7 @@ class HandoverReconciler:
             case Resume(to):
                 note = RESUMED[to.step]
                 logger.warning("%s", note, extra={"fields": {"action": "handover"}})
-                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
+                self._access.record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
                 return AT_ONCE
             case GiveUp():
                 known.given_up = action
@@ -332,7 +276,7 @@ class HandoverReconciler:
 
     async def _empty(self, key: ObjectKey, known: HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
-        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
+        match known.emptying.result(pod, self._port.empty, lambda: self._access.enqueue(key), is_last=is_last):
             case Purged() if is_last:
                 note = f"{pod.name} returned after an outage; its items were deleted"
                 logger.info("%s", note, extra={"fields": {"action": "empty"}})
@@ -344,21 +288,21 @@ class HandoverReconciler:
                 return EMPTY
 
     async def _annotate(self, known: HandoverMemory, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
-        if self._clock() < known.refused_until_s:
+        if self._access.clock() < known.refused_until_s:
             return EMPTY
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
-            patched = await self._client.patch(PODS, pod, {"metadata": metadata})
+            patched = await self._access.client.patch(PODS, pod, {"metadata": metadata})
             if not was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
             match error:
                 case Conflict() | NotFound():
-                    self._client.outdated(PODS, pod)
+                    self._access.client.outdated(PODS, pod)
                     return AT_ONCE
                 case Forbidden() | Invalid():
-                    known.refused_until_s = self._clock() + RETRY_REFUSED_S
+                    known.refused_until_s = self._access.clock() + RETRY_REFUSED_S
                     known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
                     return EMPTY
                 case ServerError() | TooManyRequests():
@@ -374,12 +318,12 @@ class HandoverReconciler:
         unused_since_s: float,
     ) -> Outcome:
         """Begin to delete what former owners have kept, or again where some server failed to."""
-        now_s = self._clock()
+        now_s = self._access.clock()
         if known.purge is None or not known.purge.is_of(start):
             known.purge = PurgeRun(start)
         elif (left_s := known.purge.began_s + DELETE_AGAIN_S - now_s) > 0.0:
             return Outcome(requeue_s=left_s)
-        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
+        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._access.enqueue(key))
         return AT_ONCE
 
     def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:
@@ -391,5 +335,5 @@ class HandoverReconciler:
             self.results["given_up"] += 1
         if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
-            self._record_event(memcached, "Normal", "Handover", "HandOver", note)
+            self._access.record_event(memcached, "Normal", "Handover", "HandOver", note)
         known.reported = step

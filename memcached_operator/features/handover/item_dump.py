@@ -28,7 +28,6 @@ class Item(NamedTuple):
     """An item as a dump has it.
 
     Attributes:
-        quoted: its key, quoted as in a URL.
         used_s: when it was last used, by the server's clock, in seconds since the epoch.
         size: in bytes, with its key and its header; 0 where the server does not say it.
     """

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from memcached_operator.api.status import HandoverStep
 from memcached_operator.features.handover.actions import PeersChange
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import HandoverServer, Situation
+from memcached_operator.features.handover.situation import HandoverServer, Peers, Situation
 from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S
 
 

@@ -6,11 +6,11 @@ A server is queried on the port of its peers, which has no routes: nothing that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from memcached_operator.core.objects.labels import PEERS_PORT
 from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
@@ -26,15 +26,16 @@ COARSE_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """Result of a purge.
-
-    Attributes:
-        items: how many there were.
-        deleted: how many of them were deleted.
-    """
+    """Result of a purge."""
 
     items: int
     deleted: int
+
+
+EmptyServer: TypeAlias = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
+"""Takes the address of a pod, and seconds for each part of it."""
+PurgeServer: TypeAlias = Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
+"""Takes the address of a pod, a time in seconds since 1970, and seconds for all of it."""
 
 
 async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Purged | Failure:
@@ -48,7 +49,6 @@ async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Pu
     it again, which takes a client at the port of the peers: the proxy accepts none.
 
     Args:
-        address: IP address of its pod.
         timeout_s: for the flush, and for the rest.
     """
     flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", first_line, timeout_s)
@@ -72,10 +72,8 @@ async def purge(
     value.
 
     Args:
-        address: IP address of its pod.
         unused_since_s: when the last client of the former list used a server, in seconds since the epoch; infinity for
             all items.
-        timeout_s: for all of it.
         clock: by which that time is; the server's own may be another.
     """
     server_s: tuple[int | Failure, bytes] = await exchange(Endpoint(address, port=port), b"stats\r\n", _time, timeout_s)

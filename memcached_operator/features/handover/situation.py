@@ -1,15 +1,119 @@
-"""Pure: input of a hand-over's next step: the status, the pods, and what their servers report."""
+"""Pure: input of a hand-over's next step: the lists, the status with its times, the pods, and what servers report.
+
+The peers of a server are an annotation of its pod. The kubelet writes it into a file, which `handover.lua` reads each
+second. The first line is the generation, and each further line a peer: host, port, and "joining" for one that is told
+of writes and not queried. A line "closed" has the server refuse writes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Annotated, Final, NamedTuple
 
-from memcached_operator.api.status import HandoverStatus
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.step_times import EPOCH
+import msgspec
+
+from memcached_operator.api.status import HandoverStatus, HandoverStep, Status
+from memcached_operator.api.status_times import parsed_time, status_time
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN, Spec
+from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.plan.published_list import listed_ordinals, listed_size
+
+MARKER_TTL_S: Final = 3
+"""Time after which no server has a marker any more; `handover.lua` sets it."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> HandoverStatus:
+    return HandoverStatus(step, status_time(now), status_time(former_list_end))
+
+
+def bounded(status: HandoverStatus, for_s: int, now: datetime) -> HandoverStatus:
+    """The status with times that can be believed.
+
+    Without those that are yet to come, as of a leader whose clock was ahead: else steps would last for as long as it
+    was. Of one that another client removed or made unreadable, the latest counts: clients may have the former list.
+    """
+    latest = now + timedelta(seconds=1)  # it was rounded up
+    start, former_end = parsed_time(status.startTime), parsed_time(status.formerListEndTime)
+    if start is None or start > latest:
+        status = msgspec.structs.replace(status, startTime=status_time(now))
+    latest += timedelta(seconds=for_s)
+    if former_end is None or former_end > latest:
+        status = msgspec.structs.replace(status, formerListEndTime=status_time(latest))
+    return status
+
+
+def start_of(status: HandoverStatus) -> datetime:
+    """Time at which the step began; long ago where another client wrote what is no time."""
+    return parsed_time(status.startTime) or EPOCH
+
+
+def former_list_end_of(status: HandoverStatus) -> datetime:
+    """Time from which on no client has the list before the present one; long ago where there was none."""
+    return parsed_time(status.formerListEndTime) or EPOCH
+
+
+def former_clients_s(status: HandoverStatus, now: datetime) -> float:
+    """Seconds for which clients may have the list before the present one; 0 or less where none has."""
+    return (former_list_end_of(status) - now).total_seconds()
+
+
+def published_s(status: HandoverStatus, for_s: int, now: datetime) -> float:
+    """Seconds until clients have had their time to follow a list that was published."""
+    return (start_of(status) - now).total_seconds() + for_s + MARKER_TTL_S
+
+
+# Times the number of threads it fits into 32 bits, as memcached counts.
+_GENERATION: Final = re.compile(r"[1-9][0-9]{0,6}")
+_CLOSED: Final = "closed"
+_PEER: Final = re.compile(r"(\S+) [0-9]+( joining)?")
+
+
+class Peers(NamedTuple):
+    """Peers of one server.
+
+    Attributes:
+        generation: grows with each change of it; 1 or more.
+        addresses: IP addresses of the peers. Empty: the server queries no other, and still hides marks from clients.
+        joining: those of them that may have older copies: they are told of writes, and not queried.
+        is_closed: the server is about to end, and refuses writes.
+    """
+
+    generation: int
+    addresses: tuple[str, ...] = ()
+    joining: frozenset[str] = frozenset()
+    is_closed: bool = False
+
+    def __str__(self) -> str:
+        """The value of the annotation."""
+        lines = (f"{each} {PEERS_PORT}{' joining' if each in self.joining else ''}" for each in self.addresses)
+        return "\n".join([str(self.generation), *lines, *([_CLOSED] if self.is_closed else [])])
+
+
+def peers_of(annotation: str) -> Peers | None:
+    """Parse an annotation; None for one that is missing, or not of the operator's making."""
+    generation, *lines = annotation.split("\n")
+    if is_closed := lines[-1:] == [_CLOSED]:
+        lines.pop()
+    found = [_PEER.fullmatch(line) for line in lines]
+    if not _GENERATION.fullmatch(generation) or not all(found):
+        return None
+    peers = [each for each in found if each is not None]
+    joining = frozenset(each[1] for each in peers if each[2])
+    return Peers(int(generation), tuple(each[1] for each in peers), joining, is_closed)
+
+
+def was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
+    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
+    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
+    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
+    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)
 
 
 class PurgeState(Enum):
@@ -34,7 +138,6 @@ class HandoverServer:
     """A server of the StatefulSet that is not being deleted.
 
     Attributes:
-        name: of its pod.
         address: of its pod, "" before it has one.
         ready_since_s: in seconds since 1970, None while it is not ready.
         peers: as its annotation has them, None before there is one.
@@ -64,11 +167,8 @@ class Situation:
     """Input of a decision.
 
     Attributes:
-        last: as the status has it.
-        size: how many servers are desired.
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
-        now: the time, with its zone.
         unpurged: names of servers that are ready, and were not purged.
         waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
@@ -106,3 +206,64 @@ class Situation:
     @property
     def ready(self) -> Sequence[HandoverServer]:
         return [each for each in self.servers if each.ready_since_s is not None and each.address]
+
+
+class DesiredList(NamedTuple):
+    """The list of servers that is desired, and the one that is published.
+
+    Attributes:
+        size: how many servers are desired.
+        listed: ordinals of those that the status lists.
+        for_s: how long clients take to follow a list, None where no hand-over is desired.
+    """
+
+    size: int
+    listed: frozenset[int]
+    for_s: int | None
+
+
+class HandoverInput(NamedTuple):
+    """Input of a hand-over.
+
+    Attributes:
+        pods: the active ones.
+        ending: those that are ending, or have ended.
+        next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+    """
+
+    memcached: MemcachedRecord
+    desired: DesiredList
+    last: Status
+    pods: Sequence[PodRecord]
+    ending: Sequence[PodRecord]
+    now: datetime
+    spec: Spec | None = None
+    next_uid: str | None = ""
+
+
+def desired_list(spec: Spec, last: Status) -> DesiredList:
+    """The desired list of a specification."""
+    for_s = spec.handover.periodSeconds if spec.handover is not None else None
+    return DesiredList(spec.size, frozenset(listed_ordinals(last)), for_s)
+
+
+def unchanged_list(unreadable: bytes, last: Status) -> DesiredList:
+    """The list that there is, while the specification cannot be read: what is under way comes to its end.
+
+    Args:
+        unreadable: JSON of the specification; where it has no `handover` that can be read, the defaults are taken.
+    """
+    size = listed_size(last)
+    try:
+        for_s = msgspec.json.decode(unreadable, type=_Handover).handover.periodSeconds
+    except msgspec.MsgspecError:
+        for_s = HANDOVER_SECONDS
+    return DesiredList(size, frozenset(range(size)), for_s)
+
+
+class _ForSeconds(msgspec.Struct):
+    periodSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
+
+
+class _Handover(msgspec.Struct):
+    handover: _ForSeconds = msgspec.field(default_factory=_ForSeconds)

@@ -41,9 +41,12 @@ from memcached_operator.features.handover.peer_changes import (
     outdated_without_peers,
     returned,
 )
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
-from memcached_operator.features.handover.step_times import (
+from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
+    HandoverServer,
+    PurgeState,
+    Situation,
+    StatusOrigin,
     bounded,
     former_list_end_of,
     published_s,
@@ -63,7 +66,6 @@ _UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverSte
 
 
 def decide_handover(situation: Situation) -> Action:
-    """Decide the next action."""
     last, for_s = situation.last, situation.for_s
     if for_s is not None and situation.size > 0 and not situation.listed:
         return Advance(None) if last is not None else Nothing()  # the list grows as servers get ready

@@ -18,10 +18,11 @@ from memcached_operator.features.handover.actions import (
     Purge,
     SetPeers,
 )
-from memcached_operator.features.handover.situation import HandoverServer, Situation
-from memcached_operator.features.handover.step_times import (
+from memcached_operator.features.handover.situation import (
     EPOCH,
     MARKER_TTL_S,
+    HandoverServer,
+    Situation,
     former_list_end_of,
     start_of,
     status_at,

@@ -29,10 +29,7 @@ class Sample:
     Attributes:
         seconds: between them, by the server's own clock.
         limit_mib: of its memory for items, the same in both.
-        evicted: how many items.
-        fetched: how many of these a client had fetched.
         idle_s: for how long those had been idle, on average; 0 where there are none.
-        items: how many it holds now.
         needed_mib: with how much it would still hold what was idle for less than the retention, by an estimate.
     """
 

@@ -72,19 +72,12 @@ class _MemoryHistory:
 
 
 class Scaler:
-    """Decides how much memory servers are to have; see `record` and `decide`.
-
-    Attributes:
-        known: what is known of each Memcached.
-    """
+    """Decides how much memory servers are to have; see `record` and `decide`."""
 
     def __init__(self, caches: Caches, states: KeyedStates, window_s: float, clock: Callable[[], float]) -> None:
         """
         Args:
-            caches: of all kinds.
-            states: what is known of each Memcached.
             window_s: for how long servers are observed before a step.
-            clock: monotonic seconds.
         """
         self._caches = caches
         self.known = states.keyed(lambda: _MemoryHistory({}))
@@ -108,13 +101,7 @@ class Scaler:
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
     def decide(self, key: ObjectKey, spec: Spec, pods: Sequence[PodRecord], done: WorkloadResult) -> Scaling | None:
-        """Decide about the memory, None without `spec.memoryScaling`.
-
-        Args:
-            spec: with the memory in force.
-            pods: the active ones.
-            done: what came of the servers.
-        """
+        """Decide about the memory, None without `spec.memoryScaling`."""
         if spec.memoryScaling is None:
             self.known.drop(key)
             return None

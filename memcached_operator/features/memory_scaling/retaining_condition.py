@@ -55,14 +55,6 @@ class ScalingEvent(NamedTuple):
 
 
 def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_queried: bool) -> Condition:
-    """The condition Retaining.
-
-    Args:
-        serving: the condition Serving as it is now.
-        last: the status as it was last written.
-        generation: of the specification.
-        is_queried: there are servers to be queried, and they are.
-    """
     if not is_queried or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
         return Condition(RETAINING, "Unknown", serving.reason, message)
@@ -104,11 +96,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
 
 
 def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
-    """List the events, which are also log lines, to record once the status was written.
-
-    Args:
-        last: the status before.
-    """
+    """List the events, which are also log lines, to record once the status was written."""
     found, before = [], last.condition(RETAINING)
     match scaling.decision:
         case Grow() if scaling.memory != last.memory:

@@ -33,7 +33,6 @@ class ForeignLimit:
     """Limit of a server that another client has set for a window, so that nothing is decided.
 
     Attributes:
-        server: its name.
         limit_mib: what it may use for items, by another client's command.
         mib: memory of each server that is in force.
     """
@@ -69,12 +68,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class ScalingWait:
-    """Growth of the memory that waits until all servers can take a step.
-
-    Attributes:
-        ready: how many servers are.
-        is_rolling: servers are to be replaced first.
-    """
+    """Growth of the memory that waits until all servers can take a step."""
 
     ready: int
     servers: int
@@ -95,10 +89,7 @@ def decide_memory(
     """Decide about the memory.
 
     Args:
-        histories: of the servers that answer.
-        servers: how many there are to be.
         mib: memory of each that is in force.
-        max_mib: up to which it may grow.
         window_s: for how long it must hold.
     """
     if any(each.limit_mib not in (mib, None) for each in histories):

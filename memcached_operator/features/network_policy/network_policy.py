@@ -18,7 +18,7 @@ from memcached_operator.core.objects.labels import (
     endpoint_label,
     selector_labels,
 )
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
 
@@ -36,8 +36,6 @@ class PolicySpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a Networ
 
 
 class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
-    """A NetworkPolicy, as far as a Memcached has an opinion about it."""
-
     spec: PolicySpec = PolicySpec()
 
 
@@ -47,11 +45,6 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
 
 
 def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
-    """The NetworkPolicy that a Memcached desires.
-
-    Args:
-        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
-    """
     assert spec.networkPolicy is not None
     rules = [_rule(canonical_options(each.from_), PORT) for each in spec.networkPolicy.ingress]
     operator = []
@@ -91,10 +84,10 @@ def _rule(peers: list[Any], port: int) -> dict[str, Any]:
     return {**({"from": peers} if peers else {}), "ports": [{"port": port, "protocol": "TCP"}]}
 
 
+_CODEC: Final = Codec(PolicyManifest, _normalized)
 NETWORK_POLICIES: Final = OwnedKind(
-    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
-    Codec(PolicyManifest, _normalized),
+    CachedResource(("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), _CODEC.record, POD_SELECTOR),
+    _CODEC,
     lambda owner, spec, known: network_policy(owner, spec, known.operator_namespace),
     field="networkPolicy",
-    labels=POD_SELECTOR,
 )

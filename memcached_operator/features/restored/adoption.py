@@ -11,17 +11,15 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.core.objects.owned_object import OwnedRecord
-from memcached_operator.core.observed.caches import WORKLOADS, Caches
+from memcached_operator.core.observed.caches import WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from operator_runtime import (
-    Client,
     Conflict,
     Forbidden,
     Invalid,
-    KeyedStates,
     Kind,
     NotFound,
     ServerError,
@@ -35,11 +33,9 @@ logger = logging.getLogger(__name__)
 class Adoption:
     """Adoption of objects, and the remedy by which it is requested; see `adopt` and `remedy`."""
 
-    def __init__(self, client: Client, caches: Caches, states: KeyedStates, record_event: RecordEvent) -> None:
-        self._client = client
-        self._caches = caches
-        self._refused = states.keyed(str)
-        self._record_event = record_event
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._refused = access.owners.states.keyed(str)
 
     async def adopt(self, memcached: MemcachedRecord) -> None:
         """Mark as made for this Memcached what was made for the one that its annotation names.
@@ -58,7 +54,7 @@ class Adoption:
                     f"Restored from the Memcached with uid {memcached.restored_from}; it now owns: {', '.join(handed)}"
                 )
                 logger.info("%s", note, extra={"fields": {"action": "adopt", "kinds": handed}})
-                self._record_event(memcached, "Normal", "Adopted", "Adopt", note)
+                self._access.record_event(memcached, "Normal", "Adopted", "Adopt", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
         """Explain how what was created for former Memcacheds of that name is adopted, or why that was refused.
@@ -79,25 +75,22 @@ class Adoption:
         )
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
-        workloads = [(WORKLOADS[each.kind], each) for each in self._caches.workloads(memcached.key)]
+        workloads = [(WORKLOADS[each.kind], each) for each in self._access.caches.workloads(memcached.key)]
         others = [
             (of.kind, live)
-            for of, store in self._caches.auxiliary.items()
-            for live in (
-                store.get(of.key_of(memcached.key)),
-                *(store.by_index("scripts", memcached.key) if of.has_scripts else ()),
-            )
+            for of, store in self._access.caches.auxiliary.items()
+            for live in of.objects_in(store, memcached.key)
         ]
         for kind, live in (*workloads, *others):
-            if live is not None and not (live.owner_kind or live.deleting):
+            if not (live.owner_kind or live.deleting):
                 yield kind, live
 
     async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord, handed: list[str]) -> None:
-        name = kind.resource.kind
+        name, body = kind.resource.kind, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}}
         try:
-            await self._client.patch(kind, live, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}})
+            await self._access.client.patch(kind, live, body)
         except (Conflict, NotFound) as error:
-            self._client.outdated(kind, live)
+            self._access.client.outdated(kind, live)
             raise StaleCache(f"{name} changed before it could be written: {error}") from error
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
             self._refused.set(memcached.key, f"The {name} cannot be adopted: {error.message or error}")

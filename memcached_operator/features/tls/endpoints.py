@@ -45,11 +45,7 @@ _NO_SPEC: Final = "its Memcached no longer names the Secret"
 
 
 class SecretRecord(msgspec.Struct, frozen=True):
-    """A Secret, of which only the credentials for servers are kept.
-
-    Attributes:
-        files: content by key.
-    """
+    """A Secret, of which only the credentials for servers are kept."""
 
     namespace: str
     name: str

@@ -20,7 +20,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S
-from memcached_operator.features.handover.handover_reconciler import PEERS, PeersPort
+from memcached_operator.features.handover.server_state import PEERS, PeersPort
 from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.servers.server_connection import Failure
 from memcached_operator.servers.stats_cache import StatsCache

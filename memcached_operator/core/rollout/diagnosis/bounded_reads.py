@@ -30,8 +30,6 @@ class _Read(Generic[T]):
 
     Attributes:
         of: what it is about.
-        due_s: when it is to be read, by the clock.
-        result: of the last read.
     """
 
     of: Hashable
@@ -45,8 +43,6 @@ class BoundedReads(Generic[T]):
     def __init__(self, states: KeyedStates, clock: Callable[[], float], unknown: T) -> None:
         """
         Args:
-            states: what is known of each Memcached; a successor reads once more.
-            clock: monotonic seconds.
             unknown: the result before the first read.
         """
         self._clock = clock

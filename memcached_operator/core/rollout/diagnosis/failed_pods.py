@@ -17,7 +17,6 @@ class PodFailure(NamedTuple):
     """Failure of a pod.
 
     Attributes:
-        problem: why, in its node's words.
         since_s: since when the pod was not ready, in seconds since 1970.
     """
 

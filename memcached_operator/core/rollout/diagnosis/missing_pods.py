@@ -7,13 +7,14 @@ server has been missing for longer than its creation takes: the events of the St
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import selector_labels, selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -25,10 +26,8 @@ from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREA
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.server_states import missing_servers
 from operator_runtime import (
-    Client,
     Forbidden,
     Invalid,
-    KeyedStates,
     KubeError,
     NotFound,
     ObjectKey,
@@ -69,9 +68,7 @@ class _Cause(NamedTuple):
     """Result of a read.
 
     Attributes:
-        ordinal: of the server that was asked about.
         since_s: since when it had no pod.
-        problem: why, None where that is not known.
     """
 
     ordinal: int = NO_ORDINAL
@@ -82,16 +79,9 @@ class _Cause(NamedTuple):
 class MissingPods:
     """Search for missing servers' reasons, for one Memcached at a time; see `absence`."""
 
-    def __init__(self, client: Client, states: KeyedStates, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            client: reads what no cache has.
-            states: what was read of each Memcached; a successor reads once more.
-            clock: monotonic seconds.
-        """
-        self._client = client
-        self._clock = clock
-        self._reads = BoundedReads(states, clock, _Cause())
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._reads = BoundedReads(access.owners.states, access.clock, _Cause())
         self._is_reported = False  # that events may not be read
 
     async def absence(
@@ -104,16 +94,8 @@ class MissingPods:
         now: datetime,
         before: Mapping[int, float] | None,
     ) -> PodAbsence:
-        """Find out why servers are missing, as far as that is known by now.
-
-        Args:
-            before: `since_s` of the last reconcile.
-            workload: what runs the servers.
-            pods: the active ones.
-            inactive: the others.
-            now: the time, with its zone.
-        """
-        key, clock_s = memcached.key, self._clock()
+        """Find out why servers are missing, as far as that is known by now."""
+        key, clock_s = memcached.key, self._access.clock()
         if workload is None or workload.deleting or not missing_servers(spec, workload, pods):
             self._reads.drop(key)
             return NONE_MISSING
@@ -142,7 +124,7 @@ class MissingPods:
         try:
             if refusal := why_not_made(await self._events(workload), workload.name, since):
                 return cause._replace(problem=pods_refused(refusal, sidecar=workload.sidecar))
-            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{ordinal}"))
+            pod = await self._access.client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{ordinal}"))
         except (NotFound, Forbidden):
             return cause
         except KubeError:
@@ -152,7 +134,7 @@ class MissingPods:
     async def _events(self, workload: WorkloadRecord) -> Sequence[Creation]:
         """Read the events of the StatefulSet; nothing where they may not be read."""
         try:
-            events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
+            events = await self._access.client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
         except (Forbidden, NotFound, Invalid) as error:
             if not self._is_reported:
                 logger.info("cannot list events: %s; %s", error, _REMEDY)

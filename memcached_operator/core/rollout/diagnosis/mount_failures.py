@@ -6,18 +6,25 @@ The events are read seldom, of one server of a Memcached, and only where it has 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
+from memcached_operator.core.access import Access
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
-from memcached_operator.core.rollout.diagnosis.claim_events import about_claim, may_be_unbound, why_not_bound
-from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, about, why_not_mounted
+from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
+    CREATIONS,
+    about,
+    about_claim,
+    may_be_unbound,
+    why_not_bound,
+    why_not_mounted,
+)
 from memcached_operator.core.rollout.server_states import ObservedPods
-from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
+from operator_runtime import KubeError, ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -25,22 +32,12 @@ logger = logging.getLogger(__name__)
 class MountFailures:
     """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
 
-    def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
-        """
-        Args:
-            client: lists events.
-            states: what is known of each Memcached; a successor queries once more.
-            clock: monotonic seconds.
-        """
-        self._client = client
-        self._reads = BoundedReads(states, clock, NO_PROBLEM)
+    def __init__(self, access: Access) -> None:
+        self._client = access.client
+        self._reads = BoundedReads(access.owners.states, access.clock, NO_PROBLEM)
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
-        """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
-
-        Args:
-            now_s: the operator's time, in seconds since 1970.
-        """
+        """The pods as they were seen; those whose volumes are not mounted with why, where that is known."""
         waiting = [pod for pod in seen.active if not pod.ready and _needs_events(pod)]
         if not waiting:
             self._reads.drop(key)

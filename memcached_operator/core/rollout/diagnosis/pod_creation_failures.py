@@ -1,4 +1,4 @@
-"""Pure: failures in events that no status has: a StatefulSet cannot create pods, or a node cannot mount volumes.
+"""Pure: failures in events that no status has: no pod is created, no volume mounted, the claim of a disk not bound.
 
 `missing_pods` and `mount_failures` read the events, and choose among these and other causes.
 """
@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from memcached_operator.core.objects.labels import EXTSTORE
 from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import seconds_of
@@ -103,3 +104,37 @@ def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterab
         if newest is not None and newest.reason == _FAILED:
             return newest.message
     return ""
+
+
+# As the scheduler writes it of any claim of a pod, in words of several forms.
+_OF_CLAIMS: Final = ("persistentvolumeclaim", "persistent volume")
+_UNSCHEDULABLE: Final = "Unschedulable"
+# As the controllers of claims write them while all is in order (events.go of pkg/controller/volume).
+_ORDINARY: Final = (
+    *("WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning"),
+    *("Provisioning", "ProvisioningSucceeded", "Resizing"),
+)
+
+
+def may_be_unbound(problem: PodProblem) -> bool:
+    """Report whether a pod has no node because of a claim."""
+    return problem.reason == _UNSCHEDULABLE and any(words in problem.message.lower() for words in _OF_CLAIMS)
+
+
+def about_claim(pod: str) -> str:
+    """The field selector of the events about the claim of a pod's disk."""
+    return f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={claim_of(pod)}"
+
+
+def claim_of(pod: str) -> str:
+    """The claim of a pod's disk, which Kubernetes calls like the pod and the volume."""
+    return f"{pod}-{EXTSTORE}"
+
+
+def why_not_bound(events: Iterable[Creation], pod: str) -> PodProblem:
+    """Explain why the claim of a pod's disk is not bound, by its latest event; `NO_PROBLEM` where none explains it."""
+    newest = max(events, key=lambda each: each.at_s, default=None)
+    if newest is None or newest.reason in _ORDINARY:
+        return NO_PROBLEM
+    message = newest.message.partition(_NEXT_LINE)[0]
+    return PodProblem(_UNSCHEDULABLE, f"{newest.reason} of the claim {claim_of(pod)}: {message}").cut(_CHARS)

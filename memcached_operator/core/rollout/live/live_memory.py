@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.memory_annotation import Memory, memory_of
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
@@ -25,7 +25,6 @@ from memcached_operator.core.rollout.live.pod_resize import (
     resize_patch,
     shrinks,
 )
-from memcached_operator.core.rollout.live.resize_candidates import has_limit, is_known, is_limited, may_differ
 from memcached_operator.core.rollout.live.resize_state import (
     NOTHING,
     PATIENCE_S,
@@ -36,15 +35,18 @@ from memcached_operator.core.rollout.live.resize_state import (
     Resizing,
     ServerResize,
     Trial,
+    has_limit,
+    is_known,
+    is_limited,
     limited as limited_problem,
+    may_differ,
     resize_state_of,
     resizing_of,
 )
 from memcached_operator.servers.queried_pod import Endpoints
 from memcached_operator.servers.server_connection import ErrorKind, Failure
-from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.servers.text_protocol import memlimit
-from operator_runtime import Client, KubeError, ObjectKey, ServerError
+from operator_runtime import KubeError, ObjectKey, ServerError
 
 logger = logging.getLogger(__name__)
 
@@ -92,54 +94,30 @@ class Resizes(dict[str, ServerResize]):
 class LiveMemory:
     """Changes the memory of servers of one Memcached at a time; see `resize`."""
 
-    def __init__(
-        self,
-        client: Client,
-        set_limit: SetLimit,
-        record_event: RecordEvent,
-        *,
-        credentials: bool,
-        stats_cache: StatsCache | None,
-        clock: Callable[[], float],
-    ) -> None:
-        """
-        Args:
-            client: reads and resizes pods.
-            set_limit: has a memcached use other memory.
-            record_event: records an event.
-            credentials: the operator may read the Secrets that servers require.
-            stats_cache: the servers' statistics; None where servers are not queried.
-            clock: monotonic seconds.
-        """
-        self._client = client
+    def __init__(self, access: Access, set_limit: SetLimit, *, credentials: bool) -> None:
+        self._access = access
         self._set_limit = set_limit
-        self._record_event = record_event
         self._credentials = credentials
-        self._stats_cache = stats_cache
-        self._clock = clock
         self._resizes: bool | None = None
 
     async def why_not(self, pods: Sequence[PodRecord], known: Resizes | None) -> str:
         """Explain why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
 
         What is announced of a change: `resize` has the same reason for each of them.
-
-        Args:
-            known: what is remembered of the Memcached.
         """
         means, servers = await self._means() if pods else Means(), known or Resizes()
         return next(filter(None, (self._why_not(each, means, servers.restarts(each)) for each in pods)), "")
 
     def _why_not(self, pod: PodRecord, means: Means, restarts: str) -> str:
-        is_queried = self._stats_cache is not None and pod.ready
-        unreachable = self._stats_cache.out_of_reach(pod) if self._stats_cache is not None and is_queried else ""
+        cache = self._access.stats_cache if pod.ready else None
+        unreachable = cache.out_of_reach(pod) if cache is not None else ""
         return why_not_live(pod.transport, means, restarts=restarts, unreachable=unreachable)
 
     async def _means(self) -> Means:
         """Return the means for a resize; a cluster that cannot resize is queried again: it may have been upgraded."""
         if not self._resizes:
             try:
-                self._resizes = await self._client.serves(RESIZABLE_PODS, "resize")
+                self._resizes = await self._access.client.serves(RESIZABLE_PODS, "resize")
             except (KubeError, ValueError) as error:
                 logger.debug("whether pods can be resized is not known: %s", error)
         return Means(self._credentials, self._resizes)
@@ -158,15 +136,10 @@ class LiveMemory:
         """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
 
         Args:
-            workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway do not change.
-            servers: what is remembered of the Memcached.
             scales: the memory grows by itself: a pod that cannot be made smaller keeps its room.
             replaces: servers that cannot be given it are replaced.
-
-        Raises:
-            KubeError: the API server could not be reached; to be tried again.
         """
         # What was done about a server that is not ready for a while is kept.
         for uid in servers.keys() - {each.uid for each in pods}:
@@ -206,7 +179,7 @@ class LiveMemory:
 
     def _is_due(self, server: ServerResize) -> bool:
         """Report whether a server is resized anew that has too little again, or still: not at another client's pace."""
-        return server.is_over and self._clock() - server.begun_s >= PATIENCE_S
+        return server.is_over and self._access.clock() - server.begun_s >= PATIENCE_S
 
     def _observe(
         self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, restarts: int, servers: Resizes
@@ -220,7 +193,7 @@ class LiveMemory:
         servers.trial.emptied = servers.trial.emptied or pod.name
         note = f"The container of {pod.name} started again when it was given {memory.mib} MiB, so its keys are lost"
         logger.warning("%s", note)
-        self._record_event(memcached, "Warning", "Resized", "Resize", note)
+        self._access.record_event(memcached, "Warning", "Resized", "Resize", note)
         return True
 
     async def _begin(
@@ -231,7 +204,7 @@ class LiveMemory:
             is_change = each.uid in servers or workload.memory != desired
             # Where the pod may keep its room, memcached is to use less first.
             restarts = RESTARTS if each.restarts_for_memory and not scales else ""
-            before, now_s = servers.get(each.uid), self._clock()
+            before, now_s = servers.get(each.uid), self._access.clock()
             server = servers[each.uid] = ServerResize(desired, each.restarts, now_s, is_change, begun_s=now_s)
             # Its command line has the limit, or it was sent: only its pod's may be another.
             server.limit_set = each.memory == desired == workload.memory and has_limit(before, desired, each)
@@ -257,14 +230,13 @@ class LiveMemory:
     async def _go_on(
         self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, servers: Resizes, *, scales: bool
     ) -> None:
-        """Take as many steps as can be done now."""
         is_read, server, trial = False, servers[pod.uid], servers.trial
         try:
-            live = await self._client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
+            live = await self._access.client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
             is_read = True
             server.keeps_room = server.keeps_room or (scales and shrinks(live, memory))
             if server.since_s is None:
-                server.since_s = self._clock()
+                server.since_s = self._access.clock()
             if self._observe(memcached, memory, pod, live.restarts, servers):
                 state: ResizeState = Pending()  # it is begun anew once the cache shows it
             else:
@@ -273,7 +245,7 @@ class LiveMemory:
             state = resize_state_of(error, pod.name, is_read=is_read, is_change=server.is_change)
             if is_read:
                 server.asked = None
-        server.take(state, self._clock())
+        server.take(state, self._access.clock())
         if server.asked is not None:
             trial.uid = pod.uid
         elif trial.uid == pod.uid:
@@ -305,7 +277,7 @@ class LiveMemory:
                     resized = server.is_change = True
                     trial.uid, server.asked = pod.uid, live.restarts
                     patch = resize_patch(memory)
-                    live = await self._client.strategic_patch(RESIZABLE_PODS, live, patch, subresource="resize")
+                    live = await self._access.client.strategic_patch(RESIZABLE_PODS, live, patch, subresource="resize")
                 case ResizeStep.WAIT:
                     server.is_change = True
                     server.asked = (live.restarts if server.asked is None else server.asked) if live.begun else None
@@ -326,7 +298,7 @@ class LiveMemory:
         if restored := ", ".join(each.name for each in done if servers[each.uid].limited):
             note = f"Set the memory limit of {restored} back to {memory.limit}, as another client had lowered it"
             logger.warning("%s", note)
-            self._record_event(memcached, "Warning", "Resized", "Resize", note)
+            self._access.record_event(memcached, "Warning", "Resized", "Resize", note)
         done = [each for each in done if not servers[each.uid].limited]
         if done:
             names = ", ".join(each.name for each in done)
@@ -335,10 +307,10 @@ class LiveMemory:
                 "changed the memory of %s to %d MiB without a restart", names, memory.mib, extra={"fields": fields}
             )
             note = f"Changed the memory of {names} to {memory} without a restart"
-            self._record_event(memcached, "Normal", "Resized", "Resize", note)
+            self._access.record_event(memcached, "Normal", "Resized", "Resize", note)
         for each in replaced:
             match servers[each.uid].state:
                 case Impossible(why):
                     note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                     logger.warning("%s", note)
-                    self._record_event(memcached, "Warning", "NotResized", "Resize", note)
+                    self._access.record_event(memcached, "Warning", "NotResized", "Resize", note)

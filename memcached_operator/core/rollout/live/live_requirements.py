@@ -15,12 +15,7 @@ RESTARTS: Final = "the resizePolicy of the container memcached is RestartContain
 
 
 class Means(NamedTuple):
-    """Means for a resize, on the operator's and on the cluster's side; None where that is not known.
-
-    Attributes:
-        credentials: the operator may read the Secrets that servers require.
-        resizes: the cluster can resize pods in place.
-    """
+    """Means for a resize, on the operator's and on the cluster's side; None where that is not known."""
 
     credentials: bool | None = None
     resizes: bool | None = None
@@ -30,7 +25,6 @@ def why_not_live(transport: Transport, means: Means, *, restarts: str = "", unre
     """Explain why servers cannot be given other memory while they run, in words after "as"; "" where nothing is known.
 
     Args:
-        transport: to the servers.
         restarts: why a resize would have their containers start again, "" where it would not, as far as is known.
         unreachable: why no server could be connected to, "" where some could, or none was queried.
     """

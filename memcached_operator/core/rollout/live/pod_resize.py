@@ -17,8 +17,6 @@ from operator_runtime import Kind
 
 
 class ResizeStep(Enum):
-    """Next step of a server's resize."""
-
     RESIZE = auto()  # patch the resources of its pod
     WAIT = auto()  # its node has not done so yet
     REPLACE = auto()  # its container would start again for it, so that only a new pod is as good
@@ -52,12 +50,7 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
 
 
 def next_resize_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> ResizeStep:
-    """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
-
-    Args:
-        limit_set: memcached uses that memory.
-        restarts: a resize would have its container start again.
-    """
+    """Choose the next step: room first for what grows, and less to fill it with before it shrinks."""
     if shrinks(pod, memory) and not limit_set:
         return ResizeStep.SET_LIMIT
     if not _is_requested(pod, memory):

@@ -1,4 +1,4 @@
-"""Pure: progress of servers to other memory while they run, and the meaning of an error for that."""
+"""Pure: progress of servers to other memory while they run, which of them it is about, and what an error means."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from memcached_operator.api.quantities import value
 from memcached_operator.api.status import Problem, Reason, first_names
+from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout.live.live_requirements import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 
@@ -66,7 +70,6 @@ def resize_state_of(error: KubeError, pod: str, *, is_read: bool, is_change: boo
     """Classify an error of a pod's resize.
 
     Args:
-        pod: its name.
         is_read: the pod was read, so that its resize is what failed.
         is_change: its memory is a change, for which a server may be replaced.
     """
@@ -101,7 +104,6 @@ class ServerResize:
     """Progress of one server's resize.
 
     Attributes:
-        desired: what was desired then.
         restarts: how often its memcached had started again by then. After each start it has the limit of its command
             line.
         since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is held or
@@ -157,7 +159,6 @@ class ServerResize:
 
     @property
     def requeue_s(self) -> float:
-        """Seconds until it is to be tried again."""
         if not self.is_change:
             return PATIENCE_S
         return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
@@ -178,7 +179,6 @@ class Trial:
     emptied: str = ""
 
     def may_begin(self, uid: str) -> bool:
-        """Report whether a pod may be resized now."""
         return not self.emptied and (self.passed or self.uid in ("", uid))
 
     def stop(self) -> ResizeRefused:
@@ -211,12 +211,7 @@ NOTHING: Final = Resizing()
 
 
 def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) -> Problem | None:
-    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is.
-
-    Args:
-        servers: their limits, and how far they are with their resize, by the names of their pods.
-        limit: what was calculated.
-    """
+    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is."""
     if not servers:
         return None
     names = first_names([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
@@ -231,12 +226,6 @@ def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) 
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
-    """Sum up the progress of these servers.
-
-    Args:
-        servers: by the names and uids of their pods.
-        mib: what their memcached are to use for items.
-    """
     left = {name: each for (name, _), each in servers.items() if not each.is_over}
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
@@ -251,3 +240,43 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
         problem = Problem(refused[name].reason, message, blocking=False)
         return Resizing(pending, impossible, problem, REFUSED_RETRY_S, failure)
     return Resizing(pending, impossible, None, min((each.requeue_s for each in left.values()), default=None), failure)
+
+
+# A node may round a limit to a page of memory.
+_LEAST_BYTES: Final = 65_536
+
+
+def may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers: Mapping[str, ServerResize]) -> bool:
+    """Report whether a ready server may have other memory, or another limit.
+
+    While the template has other memory, any server may have been given another limit, even by a former leader.
+    """
+    if not pod.ready or pod.template_hash != workload.template_hash or workload.kind == "Deployment":
+        return False
+    return pod.memory != desired or workload.memory != desired or pod.uid in servers
+
+
+def is_limited(pod: PodRecord, workload: WorkloadRecord, desired: str, server: ServerResize | None) -> bool:
+    """Report whether a server's memory limit is lower than what it was given, while that is not to change.
+
+    One that is not ready may have been ended for that. Where it was given its memory while it ran, it is to answer.
+    """
+    if pod.template_hash != workload.template_hash or workload.memory != desired:
+        return False
+    is_made_so = pod.memory == desired
+    has_it = is_made_so or (server is not None and server.desired == desired and isinstance(server.state, Resized))
+    # Of one that is yet to be given it, or was by a former leader, the less of both is known.
+    memories = [memory_of(desired), *(() if has_it else (memory_of(pod.memory),))]
+    limits = [value(each.limit) for each in memories if each is not None and each.limit]
+    is_lower = bool(limits and pod.memory_limit) and min(limits) - value(pod.memory_limit) >= _LEAST_BYTES
+    return is_lower and (is_made_so or (pod.ready and workload.kind == "StatefulSet"))
+
+
+def has_limit(before: ServerResize | None, desired: str, pod: PodRecord) -> bool:
+    """Report whether a memcached that was started with that memory uses it."""
+    return before is None or (before.desired == desired and (before.limit_set or before.restarts != pod.restarts))
+
+
+def is_known(server: ServerResize | None, desired: str, pod: PodRecord) -> bool:
+    """Report whether the resize was begun with a server, as it is now."""
+    return server is not None and (server.desired, server.restarts) == (desired, pod.restarts)

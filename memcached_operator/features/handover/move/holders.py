@@ -8,20 +8,21 @@ from typing import Final, TypeAlias
 
 from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import holder_key, holder_label
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import STATEFUL_SETS, Caches
+from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.situation import Holder, MovingServer
-from memcached_operator.features.handover.peers import Peers
-from operator_runtime import Client, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
+from memcached_operator.features.handover.situation import Peers
+from operator_runtime import Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -35,20 +36,18 @@ MakeHolder: TypeAlias = Callable[[MemcachedRecord, Spec, str, Mapping[str, str]]
 class Holders:
     """Finds, makes and deletes the holder of one Memcached at a time."""
 
-    def __init__(self, client: Client, caches: Caches, make: MakeHolder, clock: Callable[[], float]) -> None:
-        self._client = client
-        self._caches = caches
+    def __init__(self, access: Access, make: MakeHolder) -> None:
+        self._access = access
         self._make = make
-        self._clock = clock
 
     def find(self, memcached: MemcachedRecord) -> Holder | None:
         """The holder that there is; its pod only where that was made for the same server."""
         key, labelled = holder_key(memcached.key), memcached.key._replace(name=holder_label(memcached.name))
-        live = self._caches.stateful_sets.get(key)
+        live = self._access.caches.stateful_sets.get(key)
         if live is None or not is_owned(live, memcached.uid):
             return None
         name, _, uid = live.holder.partition(" ")
-        own = (each for each in self._caches.pods_of(labelled) if each.active and each.holder == live.holder)
+        own = (each for each in self._access.caches.pods_of(labelled) if each.active and each.holder == live.holder)
         pod = next(own, None)
         return Holder(name, uid, live.deleting, MovingServer(pod) if pod is not None else None)
 
@@ -58,34 +57,34 @@ class Holders:
         Returns:
             False where none can be made any more, as the namespace is being deleted.
         """
-        if self._clock() < known.refused_s + _AGAIN_S:
+        if self._access.clock() < known.refused_s + _AGAIN_S:
             return True
         known.copied.clear()
         peers = Peers(1, (pod.address,))
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
-        workload = self._caches.workloads_of(memcached).get("StatefulSet")
+        workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         restart = workload.restart if workload is not None else ""
         made = self._make(memcached, spec, restart, annotations)
         try:
-            await self._client.create(STATEFUL_SETS, made.body())
+            await self._access.client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
             if isinstance(error, Forbidden) and any(each.reason == "NamespaceTerminating" for each in error.causes):
                 return False
-            known.refused_s = self._clock()
+            known.refused_s = self._access.clock()
             logger.warning("no holder of %s can be made: %s", pod.name, error.message or error)
         return True
 
     async def forget_in_template(self, memcached: MemcachedRecord) -> Outcome:
         """Have new servers made without a holder where nothing else is written: the specification cannot be read."""
-        workload = self._caches.workloads_of(memcached).get("StatefulSet")
+        workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         if workload is None or not workload.holder:
             return EMPTY
         template = {"metadata": {"annotations": dict.fromkeys((HOLDER_ANNOTATION, PEERS_ANNOTATION))}}
         body = {"metadata": {"resourceVersion": workload.resource_version}, "spec": {"template": template}}
         try:
-            await self._client.patch(STATEFUL_SETS, workload, body)
+            await self._access.client.patch(STATEFUL_SETS, workload, body)
         except (Conflict, NotFound):
-            self._client.outdated(STATEFUL_SETS, workload)
+            self._access.client.outdated(STATEFUL_SETS, workload)
             return AT_ONCE
         except (Forbidden, Invalid) as error:
             message = f"The StatefulSet {workload.name} cannot be changed: {error.message or error}"
@@ -96,22 +95,22 @@ class Holders:
 
     async def let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
         """Delete the holder, with its pod before it; None once that was done."""
-        live = self._caches.stateful_sets.get(holder_key(memcached.key))
+        live = self._access.caches.stateful_sets.get(holder_key(memcached.key))
         if live is None or not is_owned(live, memcached.uid):
             return None
-        if known.refusal is not None and self._clock() < known.refused_s + _AGAIN_S:
+        if known.refusal is not None and self._access.clock() < known.refused_s + _AGAIN_S:
             return Outcome((known.refusal,))
         try:
-            await self._client.delete(
+            await self._access.client.delete(
                 STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
             )
         except (Conflict, NotFound):
-            self._client.outdated(STATEFUL_SETS, live)
+            self._access.client.outdated(STATEFUL_SETS, live)
             return AT_ONCE
         except (Forbidden, Invalid) as error:
             message = f"The StatefulSet {live.name} cannot be deleted: {error.message or error}"
             known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
-            known.refused_s = self._clock()
+            known.refused_s = self._access.clock()
             return Outcome((known.refusal,))
         except (ServerError, TooManyRequests) as error:
             return Outcome(failures=(error,))

@@ -25,7 +25,6 @@ class MoveMemory:
         confirmed_s: by the clock, since when each pod (by its uid) is known to have confirmed a generation.
         silent_since_s: by the clock, since when a pod does not answer.
         copied: what passes have found, by the step.
-        tasks: of what is under way: a purge, a pass.
         carried: how many items the pass that is under way has gone over.
         awaited: what is waited for with a limit, and since when.
         reported: uids of pods whose move was reported to begin.

@@ -47,7 +47,6 @@ def progress(
 
     Args:
         server: that moves, or that has taken its place.
-        carried: how many items the pass that is under way has gone over.
     """
     text = UNDER_WAY[status.step].format(status.server, status.holder)
     held = holder.server if holder is not None else None

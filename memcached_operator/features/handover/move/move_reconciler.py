@@ -7,25 +7,22 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace as with_fields
 
 from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, Status
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
-from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.desired_list import DesiredList, HandoverInput
-from memcached_operator.features.handover.ending_server import DONE
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
@@ -48,14 +45,19 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.peers import Peers, peers_of
-from memcached_operator.features.handover.purge import PURGE_WITHIN_S, Purged
+from memcached_operator.features.handover.purge import PURGE_WITHIN_S
 from memcached_operator.features.handover.result_counts import ResultCounts
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported
-from memcached_operator.features.handover.step_times import MARKER_TTL_S, former_clients_s, former_list_end_of
-from memcached_operator.features.handover.transfer import Transferred
-from memcached_operator.servers.server_connection import Failure
-from operator_runtime import Client, KeyedStates, ObjectKey
+from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.situation import (
+    MARKER_TTL_S,
+    DesiredList,
+    HandoverInput,
+    Peers,
+    former_clients_s,
+    former_list_end_of,
+    peers_of,
+)
+from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -67,32 +69,12 @@ _DISMISS_AGAIN_S: Final = 1.0
 # While a holder has a server's items, no other client is to evict a server.
 _NO_DISRUPTIONS: Final = {"disruptionBudget": DisruptionBudget.model_construct(maxUnavailable=0)}
 
-Transfer: TypeAlias = Callable[
-    [str, str, float | None, Callable[[int], None]], Coroutine[Any, Any, Transferred | Failure]
-]
-Say: TypeAlias = Callable[[str, str, float], Awaitable[bool | Failure]]
-
-
-class MoveCalls(NamedTuple):
-    """Requests and writes of a move; see `PeersPort`.
-
-    Attributes:
-        tell: gives the pod of a server other peers.
-    """
-
-    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
-    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
-    transfer: Transfer
-    say: Say
-    tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]]
-
 
 class MoveProgress(NamedTuple):
     """Progress of a Memcached's moves.
 
     Attributes:
         moving: what they require, None where none is desired or under way.
-        status: of the one that is under way, None for none.
         waiting: uids of pods that are ending, and may wait until their items have moved.
     """
 
@@ -106,36 +88,24 @@ NO_MOVE: Final = MoveProgress()
 
 
 class MoveReconciler:
-    """Takes the next step of one Memcached's move at a time; see `advance`.
-
-    Attributes:
-        results: of moves.
-    """
+    """Takes the next step of one Memcached's move at a time; see `advance`."""
 
     def __init__(
         self,
-        client: Client,
-        caches: Caches,
-        states: KeyedStates,
-        record_event: RecordEvent,
-        enqueue: Callable[[ObjectKey], None],
-        calls: MoveCalls,
+        access: Access,
+        port: PeersPort,
+        tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]],
         make_holder: MakeHolder,
-        clock: Callable[[], float],
     ) -> None:
         """
         Args:
-            client: makes and deletes holders.
-            states: what is known of each Memcached.
-            clock: monotonic seconds.
+            tell: gives the pod of a server other peers.
         """
-        self._caches = caches
-        self._known = states.keyed(MoveMemory)
-        self._record_event = record_event
-        self._enqueue = enqueue
-        self._calls = calls
-        self._holders = Holders(client, caches, make_holder, clock)
-        self._clock = clock
+        self._access = access
+        self._known = access.owners.states.keyed(MoveMemory)
+        self._port = port
+        self._tell = tell
+        self._holders = Holders(access, make_holder)
         self.results = ResultCounts(
             "memcached_operator_moves_total",
             "Servers that were to be replaced with their items, by whether these moved.",
@@ -144,13 +114,13 @@ class MoveReconciler:
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
-        live = self._caches.stateful_sets.get(holder_key(memcached.key))
+        live = self._access.caches.stateful_sets.get(holder_key(memcached.key))
         return live is not None and not live.deleting and is_owned(live, memcached.uid)
 
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
         """Have those pods end that wait until their items have moved, where these do not."""
         waiting = [each for each in pods if _ending(each, now) is not None and each.address]
-        heard = await asyncio.gather(*(self._calls.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
+        heard = await asyncio.gather(*(self._port.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
         return Outcome(requeue_s=_DISMISS_AGAIN_S) if any(each is not True for each in heard) else EMPTY
 
     async def advance(self, found: HandoverInput) -> MoveProgress:
@@ -200,7 +170,7 @@ class MoveReconciler:
 
     async def _situation(self, found: HandoverInput, known: MoveMemory) -> MoveSituation:
         memcached, spec, next_uid = found.memcached, found.spec, found.next_uid
-        workload = self._caches.workloads_of(memcached).get("StatefulSet")
+        workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         holder = self._holders.find(memcached)
         servers = [each for each in found.pods if workload is not None and each.workload == workload.kind]
         staying = [each for each in servers if spec is None or each.ordinal < spec.size]
@@ -236,13 +206,13 @@ class MoveReconciler:
     async def _server(
         self, known: MoveMemory, pod: PodRecord, now: datetime, *, is_queried: bool = True
     ) -> MovingServer:
-        peers, now_s, ending = peers_of(pod.peers), self._clock(), _ending(pod, now)
+        peers, now_s, ending = peers_of(pod.peers), self._access.clock(), _ending(pod, now)
         if not is_queried or not pod.address:
             return MovingServer(pod, peers, ending=ending)
         if ending is not None and pod.uid not in known.given_up:
             # What its annotation has, it may not have been told yet; and it waits as long as it hears of the operator.
-            await self._calls.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
-        answer = await self._calls.state_of(pod.address, _ANSWER_WITHIN_S)
+            await self._port.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
+        answer = await self._port.state_of(pod.address, _ANSWER_WITHIN_S)
         if not isinstance(answer, HandoverState):
             silent_s = now_s - known.silent_since_s.setdefault(pod.uid, now_s)
             return MovingServer(pod, peers, None, silent_s, isinstance(answer, Unsupported), ending)
@@ -257,8 +227,8 @@ class MoveReconciler:
         action = decision.action
         what = (decision.uid, decision.step, type(action), action.why if isinstance(action, Await) else None)
         if known.awaited is None or known.awaited[0] != what:
-            known.awaited = (what, self._clock())
-        return decision.limit_s is not None and self._clock() - known.awaited[1] >= decision.limit_s
+            known.awaited = (what, self._access.clock())
+        return decision.limit_s is not None and self._access.clock() - known.awaited[1] >= decision.limit_s
 
     async def _act(self, found: HandoverInput, known: MoveMemory, decision: MoveDecision) -> Outcome:
         memcached, last = found.memcached, found.last
@@ -266,7 +236,7 @@ class MoveReconciler:
             case PurgeServer(server):
                 if MoveStep.PREPARING not in known.tasks:
                     since_s = former_list_end_of(last.handover).timestamp() if last.handover is not None else 0.0
-                    purge = self._calls.purge(server.pod.address, since_s, PURGE_WITHIN_S)
+                    purge = self._port.purge(server.pod.address, since_s, PURGE_WITHIN_S)
                     known.purges = server.pod.uid
                     self._begin(memcached.key, known, MoveStep.PREPARING, purge)
             case Await(MoveAwaited.TEMPLATE) if decision.made_with is None and found.spec is None:
@@ -282,7 +252,7 @@ class MoveReconciler:
             case Tell(server, peers):
                 if peers.is_closed:
                     known.copied.pop(MoveStep.CLOSING, None)  # of a former try
-                return await self._calls.tell(memcached.key, server.pod, peers)
+                return await self._tell(memcached.key, server.pod, peers)
             case Copy():
                 assert decision.step is not None
                 self._copy(memcached.key, known, decision.step, decision.action, found.now)
@@ -314,7 +284,7 @@ class MoveReconciler:
             known.carried = items
 
         used_since_s = now.timestamp() - HOT_S if copy.is_hot else None
-        transfer = self._calls.transfer(copy.source.pod.address, copy.target.pod.address, used_since_s, carried)
+        transfer = self._port.transfer(copy.source.pod.address, copy.target.pod.address, used_since_s, carried)
         self._begin(key, known, step, transfer)
 
     def _report_not_moved(self, memcached: MemcachedRecord, server: str, why: NotMoved) -> None:
@@ -325,12 +295,12 @@ class MoveReconciler:
 
     def _report(self, memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, note: str) -> None:
         logger.info("%s", note, extra={"fields": {"action": "move"}})
-        self._record_event(memcached, type_, reason, "Move", note)
+        self._access.record_event(memcached, type_, reason, "Move", note)
 
     def _begin(self, key: ObjectKey, known: MoveMemory, step: MoveStep, doing: Coroutine[Any, Any, Any]) -> None:
         """Have it done in a task of its own, and the Memcached reconciled at its end."""
         task = known.tasks[step] = asyncio.get_running_loop().create_task(doing)
-        task.add_done_callback(lambda ended: None if ended.cancelled() else self._enqueue(key))
+        task.add_done_callback(lambda ended: None if ended.cancelled() else self._access.enqueue(key))
 
 
 def _ending(pod: PodRecord, now: datetime) -> Ending | None:

@@ -44,7 +44,7 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.situation import Peers
 from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 
 BEGUN_S: Final = 1.0

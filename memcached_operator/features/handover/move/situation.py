@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.api.status import MoveStep
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.situation import Peers
 
 HOT_S: Final = 120.0
 """What was used within so many seconds moves first where the server's pod is about to end. memcached records a use once
@@ -118,7 +118,6 @@ class Copied:
 
     Attributes:
         lacking: how many each pass found that the other server did not have, the last one last.
-        items: how many there were.
         failures: passes that failed since one did not.
         has_hot: what was used lately was copied first.
         target: uid of the pod of the other server.
@@ -158,7 +157,6 @@ class MoveSituation:
         purged: uids of servers that have deleted what former owners have kept.
         given_up: uids of servers whose items do not move.
         unconfirmed: uids of servers that have not confirmed in their time that they have no peers.
-        copied: by the step.
     """
 
     wanted: bool | None
@@ -187,11 +185,7 @@ class NoMove:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Wait without an action for now.
-
-    Attributes:
-        for_s: seconds until that is over, None where nobody knows.
-    """
+    """Wait without an action for now, for so many seconds, None where nobody knows."""
 
     why: MoveAwaited
     for_s: float | None = None
@@ -214,11 +208,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Pass over a server's items, in which another copies what it lacks of them.
-
-    Attributes:
-        is_hot: only of those that were used lately.
-    """
+    """Pass over a server's items, or the hot ones: see `HOT_S`. Another server copies what it lacks of them."""
 
     source: MovingServer
     target: MovingServer

@@ -87,7 +87,6 @@ async def test_what_the_servers_depend_on_blocks_them() -> None:
 
 
 def test_a_finalizer_that_could_not_be_put_there_is_a_problem_or_a_failure() -> None:
-    assert finalizer_outcome(None) == Outcome()
     assert finalizer_outcome(FIRST) == Outcome((FIRST,))
     assert finalizer_outcome(BUSY) == Outcome(
         waiting=("The API server failed to write the finalizer: later.",), failures=(BUSY,)

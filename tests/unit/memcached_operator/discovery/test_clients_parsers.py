@@ -9,9 +9,8 @@ from django_elastipymemcache.client import _ConfigurationEndpointClient
 from emcache.protocol import AutoDiscoveryCommandParser
 from hypothesis import given, strategies as st
 
-from memcached_operator.core.objects.owned_kind import Known
 from memcached_operator.discovery.discovery_protocol import answer
-from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, next_cluster
+from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster
 
 Address = IPv4Address | IPv6Address
 Nodes = list[tuple[str, Address, int]]
@@ -22,7 +21,7 @@ _NAMED = st.lists(_ADDRESSES, min_size=1, max_size=50)
 _ADDRESSED = st.lists(_ADDRESSES, min_size=1, max_size=50, unique=True)
 
 
-def given_to_clients(known: Known) -> tuple[bytes, int]:
+def given_to_clients(known: ClusterServers) -> tuple[bytes, int]:
     """The answer to `config get cluster`, and the version in it."""
     listed = next_cluster(NO_CLUSTER, False, known)
     answered = answer(b"config get cluster", str(listed).encode())
@@ -55,7 +54,7 @@ def read_as_thanos(answered: bytes) -> Nodes:
     return [(host, ip_address(address), int(port)) for host, address, port in cut]
 
 
-def same_to_all(known: Known, expected: Nodes) -> None:
+def same_to_all(known: ClusterServers, expected: Nodes) -> None:
     answered, version = given_to_clients(known)
     assert read_by_emcache(answered) == (version, expected)
     by_address = read_by_django(answered, addresses=True)
@@ -68,11 +67,11 @@ def same_to_all(known: Known, expected: Nodes) -> None:
 def test_a_list_of_names(addresses: list[str], now_s: int) -> None:
     hosts = [f"shop-{number}.shop.default.svc" for number in range(len(addresses))]
     by_pod = {f"shop-{number}": each for number, each in enumerate(addresses)}
-    known = Known([f"{host}:11211" for host in hosts], addresses=by_pod, now_s=now_s)
+    known = ClusterServers([f"{host}:11211" for host in hosts], addresses=by_pod, now_s=now_s)
     same_to_all(known, [(host, ip_address(each), 11211) for host, each in zip(hosts, addresses, strict=True)])
 
 
 @given(_ADDRESSED, _VERSIONS)
 def test_a_list_of_addresses(addresses: list[str], now_s: int) -> None:
     servers = [f"[{each}]:11211" if ":" in each else f"{each}:11211" for each in addresses]
-    same_to_all(Known(servers, now_s=now_s), [(each, ip_address(each), 11211) for each in addresses])
+    same_to_all(ClusterServers(servers, now_s=now_s), [(each, ip_address(each), 11211) for each in addresses])

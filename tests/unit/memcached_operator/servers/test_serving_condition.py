@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.servers.certificates import Certificate, Shown
-from memcached_operator.servers.serving_condition import serving_condition, versions
+from memcached_operator.servers.serving_condition import NOT_QUERIED, serving_condition, versions
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 from tests.unit.memcached_operator.servers.support import A, D, E, F, O, U
@@ -25,7 +25,6 @@ def servers(*verdicts: AnswerVerdict, why: str = "no answer") -> list[ServerHeal
 SLOW = ServerHealth("c-1", A, version="1.6.45", disk="more than 50 requests wait for its disk")
 
 JUDGED = [
-    (None, None, "Unknown", "NotQueried", "--server-stats-interval-s"),
     ([], WAS_GOOD, "Unknown", "NotQueried", "No server is ready"),
     (servers(A, A, A), WAS_BAD, "True", "Answering", "All ready servers answer."),
     (servers(A, F), WAS_GOOD, "False", "NotAnswering", "1 of 2 ready servers do not answer: c-1 (no answer)."),
@@ -52,22 +51,28 @@ JUDGED = [
     *((servers(U, U), each, "Unknown", each.reason, "It is so.") for each in (UNREACHABLE, LACKING)),
     *(
         (servers(A, U), each, "Unknown", "NotQueried", "have not answered yet")
-        for each in (serving_condition(None, None), serving_condition([], None))
+        for each in (NOT_QUERIED, serving_condition([], None))
     ),
 ]
 
 
 @pytest.mark.parametrize(("health", "last", "status", "reason", "words"), JUDGED)
 def test_the_condition_follows_from_what_is_known_of_the_servers(
-    health: list[ServerHealth] | None, last: Condition | None, status: str, reason: str, words: str
+    health: list[ServerHealth], last: Condition | None, status: str, reason: str, words: str
 ) -> None:
     condition = serving_condition(health, last)
     assert (condition.type, condition.status, condition.reason) == ("Serving", status, reason)
     assert words in condition.message
 
 
+def test_where_servers_are_not_queried_the_condition_names_the_flag() -> None:
+    condition = reported_status(3, pods(3)).condition("Serving")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("Unknown", "NotQueried")
+    assert "--server-stats-interval-s" in condition.message
+
+
 VERSIONS = [
-    (None, "1.6.44", None),
     ([], "1.6.44", "1.6.44"),
     (["1.6.45"], None, "1.6.45"),
     (["1.6.45", "1.6.44", "1.6.45"], "1.6.44", "1.6.44, 1.6.45"),
@@ -77,16 +82,15 @@ VERSIONS = [
 
 
 @pytest.mark.parametrize(("known", "last", "reported"), VERSIONS)
-def test_the_versions_are_told_when_all_are_known(
-    known: list[str] | None, last: str | None, reported: str | None
-) -> None:
-    health = None if known is None else [ServerHealth("c", A, "", version) for version in known]
+def test_the_versions_are_told_when_all_are_known(known: list[str], last: str | None, reported: str | None) -> None:
+    health = [ServerHealth("c", A, "", version) for version in known]
     assert versions(health, last) == reported
 
 
 def test_without_servers_there_is_no_version() -> None:
     before = reported_status(3, pods(3), health=servers(A, A, A))
     assert reported_status(0, (), last=before, health=[]).version is None
+    assert reported_status(3, pods(3), last=before).version is None, "they are queried no more"
     assert reported_status(3, pods(0, 3), last=before, health=[]).version == "1.6.45", "they are still starting"
 
 

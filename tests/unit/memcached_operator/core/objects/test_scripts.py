@@ -9,7 +9,8 @@ import pytest
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.pod_template import fingerprint, scripts_of
-from memcached_operator.core.objects.scripts import scripts_config_map, suffix, suffix_in
+from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, scripts_config_map
+from memcached_operator.core.objects.scripts import suffix, suffix_in
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, publication
 from operator_runtime import ObjectKey
@@ -59,19 +60,19 @@ def test_it_is_written_whole_held_by_digests_and_equal_as_the_api_server_returns
     desired = scripts_config_map(OWNER, ONE)
     body = desired.body()
     assert (body["data"], body["immutable"]) == ({"run.sh": "exit 0\n"}, True)
-    live = CONFIG_MAPS.codec.record(json.dumps(body).encode())
+    live = SCRIPT_CONFIG_MAPS.codec.record(json.dumps(body).encode())
     assert b"exit 0" not in live.normalized
-    assert CONFIG_MAPS.codec.differ(desired, live) == ()
-    assert CONFIG_MAPS.memcached_of(live) == CONFIG_MAPS.scripts_for(live) == ObjectKey(NAMESPACE, NAME)
+    assert SCRIPT_CONFIG_MAPS.codec.differ(desired, live) == ()
+    assert SCRIPT_CONFIG_MAPS.memcached_of(live) == ObjectKey(NAMESPACE, NAME)
     for changed in (body | {"immutable": False}, body | {"data": {"run.sh": "exit 1\n"}}):
-        other = CONFIG_MAPS.codec.record(json.dumps(changed).encode())
-        assert "immutable" in [each.path for each in CONFIG_MAPS.codec.differ(desired, other)], "it is made anew"
+        other = SCRIPT_CONFIG_MAPS.codec.record(json.dumps(changed).encode())
+        assert "immutable" in [each.path for each in SCRIPT_CONFIG_MAPS.codec.differ(desired, other)], "it is made anew"
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-servers", NAME + suffix(ONE), f"{NAME}{suffix(ONE)}-servers"])
 def test_it_is_of_the_memcached_that_it_was_made_for_whatever_that_is_called(name: str) -> None:
     owner, key = OWNER._replace(name=name), ObjectKey(NAMESPACE, name)
-    live = CONFIG_MAPS.codec.record(json.dumps(scripts_config_map(owner, ONE).body()).encode())
-    assert (CONFIG_MAPS.memcached_of(live), CONFIG_MAPS.scripts_for(live)) == (key, key)
+    live = SCRIPT_CONFIG_MAPS.codec.record(json.dumps(scripts_config_map(owner, ONE).body()).encode())
+    assert SCRIPT_CONFIG_MAPS.memcached_of(live) == key
     listed = CONFIG_MAPS.codec.record(json.dumps(publication(owner, ()).body()).encode())
-    assert (CONFIG_MAPS.memcached_of(listed), CONFIG_MAPS.scripts_for(listed)) == (key, None)
+    assert (CONFIG_MAPS.memcached_of(listed), SCRIPT_CONFIG_MAPS.memcached_of(listed)) == (key, None)

@@ -9,14 +9,12 @@ import msgspec
 import pytest
 
 from memcached_operator.api.status import Status
-from memcached_operator.core.events import recorded_by
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.plan.published_list import ListedServers
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.core.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Result
-from operator_runtime.events.recorder import EventRecorder
 from tests.unit.memcached_operator.status_support import pods
 from tests.unit.memcached_operator.support import NAMESPACE, deployment_of
 from tests.unit.memcached_operator.world import DELAY_S, KEY, World
@@ -57,10 +55,9 @@ class Many:
 
     def __init__(self) -> None:
         self.world = world = World()
-        self.writer = StatusWriter(
-            world.parts.client, world.owners, recorded_by(cast(EventRecorder, world.recorder)),
-            debounce=StatusDebounce(DELAY_S, world.clock), utc_now=lambda: datetime.fromtimestamp(1_800_000_000, UTC),
-        )  # fmt: skip
+        now = datetime.fromtimestamp(1_800_000_000, UTC)
+        access = world.reconciler._access
+        self.writer = StatusWriter(access, StatusDebounce(DELAY_S, world.clock), lambda: now)
 
     async def report(self, number: int, **found: Any) -> float | None:
         record = MemcachedRecord(NAMESPACE, f"m{number}", f"uid-{number}", "1", 1, False, b"{}", b"")

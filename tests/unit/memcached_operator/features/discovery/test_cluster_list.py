@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.core.objects.owned_kind import Known
-from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterList, next_cluster, read_cluster
+from memcached_operator.features.discovery.cluster_list import (
+    NO_CLUSTER,
+    ClusterList,
+    ClusterServers,
+    next_cluster,
+    read_cluster,
+)
 
 NOW_S = 1_800_000_000
 ZERO, ONE = "shop-0.shop.default.svc:11211", "shop-1.shop.default.svc:11211"
 NODE_ZERO, NODE_ONE = "shop-0.shop.default.svc|10.0.0.1|11211", "shop-1.shop.default.svc|10.0.0.2|11211"
 ADDRESSES = {"shop-0": "10.0.0.1", "shop-1": "10.0.0.2"}
-BOTH = Known((ZERO, ONE), addresses=ADDRESSES, now_s=NOW_S)
+BOTH = ClusterServers((ZERO, ONE), addresses=ADDRESSES, now_s=NOW_S)
 FORMER = ClusterList(NOW_S - 100, (NODE_ZERO, NODE_ONE))
 
 
@@ -45,11 +50,16 @@ FORMER = ClusterList(NOW_S - 100, (NODE_ZERO, NODE_ONE))
             ClusterList(NOW_S, ("shop-0.shop.default.svc|fd00:0:0:0:0:0:0:9|11211", NODE_ONE)),
         ),
         # A Deployment's servers are known by their addresses.
-        (NO_CLUSTER, True, Known(("10.0.0.7:11211",), now_s=NOW_S), ClusterList(NOW_S, ("10.0.0.7|10.0.0.7|11211",))),
         (
             NO_CLUSTER,
             True,
-            Known(("[fd00::70:7]:11211",), now_s=NOW_S),
+            ClusterServers(("10.0.0.7:11211",), now_s=NOW_S),
+            ClusterList(NOW_S, ("10.0.0.7|10.0.0.7|11211",)),
+        ),
+        (
+            NO_CLUSTER,
+            True,
+            ClusterServers(("[fd00::70:7]:11211",), now_s=NOW_S),
             ClusterList(NOW_S, ("fd00::70:7|fd00:0:0:0:0:0:70:7|11211",)),
         ),
         # The clock has gone back, is not set, or is far ahead.
@@ -60,7 +70,7 @@ FORMER = ClusterList(NOW_S - 100, (NODE_ZERO, NODE_ONE))
         (ClusterList(2**31 - 1, ()), False, BOTH, ClusterList(2**31 - 1, (NODE_ZERO, NODE_ONE))),
     ],
 )
-def test_the_next_list(former: ClusterList, is_ours: bool, known: Known, expected: ClusterList) -> None:
+def test_the_next_list(former: ClusterList, is_ours: bool, known: ClusterServers, expected: ClusterList) -> None:
     assert next_cluster(former, is_ours, known) == expected
 
 

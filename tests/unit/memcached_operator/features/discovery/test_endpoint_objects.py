@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
 
@@ -39,8 +38,7 @@ class Endpoint(World):
 
     def use_image(self, find: Callable[[], Awaitable[str]]) -> None:
         """Have the operator know its image so."""
-        objects = self.reconciler._objects
-        objects._config = replace(objects._config, own_image=find)
+        self.reconciler._objects.lists.find_image = find
 
     @property
     def cluster(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.discovery.own_image import OwnImage
+from memcached_operator.features.discovery.discovery_reconciler import OwnImage
 from memcached_operator.features.discovery.server_items import ServerItems
 from memcached_operator.servers.queried_pod import without_credentials
 from operator_runtime import Client, Forbidden, NotFound, ObjectKey

@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.core.observed.pod_status import NO_PROBLEM
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.handover.deletion_tasks import Emptying
+from memcached_operator.features.handover.handover_memory import Emptying
 from memcached_operator.features.handover.purge import Purged
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
-from memcached_operator.features.handover.handover_reconciler import RETRY_REFUSED_S, SET_AGAIN_S, PeersPort
-from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.handover_reconciler import RETRY_REFUSED_S, SET_AGAIN_S
 from memcached_operator.features.handover.purge import Purged
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported
-from memcached_operator.features.handover.step_times import MARKER_TTL_S
+from memcached_operator.features.handover.server_state import HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.situation import MARKER_TTL_S, Peers, peers_of
 from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError

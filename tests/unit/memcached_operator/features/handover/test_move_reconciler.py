@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
-from memcached_operator.features.handover.ending_server import DONE
-from memcached_operator.features.handover.handover_reconciler import PeersPort
 from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
-from memcached_operator.features.handover.server_state import HandoverState, Unsupported
+from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Conflict, Forbidden, StatusCause, TooManyRequests

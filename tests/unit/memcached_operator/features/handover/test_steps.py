@@ -26,9 +26,14 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
-from memcached_operator.features.handover.step_times import MARKER_TTL_S
+from memcached_operator.features.handover.situation import (
+    MARKER_TTL_S,
+    HandoverServer,
+    Peers,
+    PurgeState,
+    Situation,
+    StatusOrigin,
+)
 from memcached_operator.features.handover.steps import (
     are_servers_kept,
     decide_handover,

@@ -26,9 +26,15 @@ from memcached_operator.features.handover.actions import (
     Resume,
     SetPeers,
 )
-from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
-from memcached_operator.features.handover.peers import Peers
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState, Situation, StatusOrigin
+from memcached_operator.features.handover.situation import (
+    HandoverServer,
+    Peers,
+    PurgeState,
+    Situation,
+    StatusOrigin,
+    desired_list,
+    unchanged_list,
+)
 from memcached_operator.features.handover.steps import are_servers_kept, decide_handover, is_list_frozen
 from tests.unit.memcached_operator.server_model import KEY, START, named_pod, workload_of
 

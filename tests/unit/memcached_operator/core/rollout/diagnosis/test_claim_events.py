@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.core.observed.pod_status import PodProblem
-from memcached_operator.core.rollout.diagnosis.claim_events import about_claim, may_be_unbound, why_not_bound
-from memcached_operator.core.rollout.diagnosis.pod_creation_failures import Creation
+from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
+    Creation,
+    about_claim,
+    may_be_unbound,
+    why_not_bound,
+)
 from tests.unit.memcached_operator.support import NAMESPACE
 
 FAILED = "Unschedulable: ProvisioningFailed of the claim a-0-extstore: it is so"

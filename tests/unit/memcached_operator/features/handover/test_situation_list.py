@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.api.status import Status
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
-from memcached_operator.features.handover.desired_list import DesiredList, unchanged_list
+from memcached_operator.features.handover.situation import DesiredList, unchanged_list
 
 LISTED = Status(workload="StatefulSet", serverList=("s-0.s.shop.svc:11211", "s-2.s.shop.svc:11211"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.situation import Peers, peers_of
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "fd00::3")
 
