@@ -15,10 +15,9 @@ import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import Forbidden, KubeError, NotFound, StreamStalled
 from operator_runtime.client.frames import MAX_PAGE_BYTES, LineSplitter
-from operator_runtime.client.resources import Resource
+from operator_runtime.client.resources import Resource, misnamed
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch
 from operator_runtime.client.watch_ends import Cause, Pause, remedy_for

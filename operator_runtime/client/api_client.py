@@ -27,7 +27,7 @@ from operator_runtime.client.errors import (
     Unreachable,
     classify_response,
 )
-from operator_runtime.client.exchange import Answer, header_lines, target_of
+from operator_runtime.client.exchange import Answer, ConnectionCut, header_lines, target_of
 from operator_runtime.client.resources import SCALES, Resource
 from operator_runtime.client.response_identity import (
     Expected,
@@ -38,7 +38,6 @@ from operator_runtime.client.response_identity import (
     uid_in,
 )
 from operator_runtime.client.retry import parse_retry_after
-from operator_runtime.client.wire import ConnectionCut
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"

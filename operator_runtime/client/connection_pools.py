@@ -17,8 +17,7 @@ import aiohttp
 
 from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.aiohttp_internals import INCOMPLETE_BODY, Connector
-from operator_runtime.client.exchange import Answer, Origin
-from operator_runtime.client.wire import Wire, reason_of
+from operator_runtime.client.exchange import Answer, Origin, Wire, reason_of
 
 CONNECT_TIMEOUT_S = 10.0
 # As many API calls at once as a generous number of workers and the event recorder make; more wait for a connection.

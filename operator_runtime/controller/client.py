@@ -13,10 +13,9 @@ from typing import Any, TypeVar, overload
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
-from operator_runtime.client.discovery import has_subresource
 from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
-from operator_runtime.client.resources import Resource
+from operator_runtime.client.resources import Resource, has_subresource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile

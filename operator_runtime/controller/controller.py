@@ -17,8 +17,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
 from operator_runtime.client.retry import check_seconds
 from operator_runtime.diagnostics.callback_errors import is_coroutine_function
-from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
-from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT, HotLoopDetector
+from operator_runtime.diagnostics.failure_log import LIMIT, FailureLog, HotLoopDetector, ReconcileTimeout, TerminalError
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 

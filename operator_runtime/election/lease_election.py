@@ -24,7 +24,6 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.lease_codec import lease_body, lease_of
 from operator_runtime.election.lease_decision import step, wake_at
 from operator_runtime.election.lease_state import (
     Candidate,
@@ -43,6 +42,8 @@ from operator_runtime.election.lease_state import (
     Tick,
     WriteLease,
     Written,
+    lease_body,
+    lease_of,
 )
 from operator_runtime.election.timing import Timing
 

@@ -22,8 +22,7 @@ from operator_runtime.identity import Program
 from operator_runtime.serving.listening import parse_address
 from operator_runtime.serving.probes import Check, HealthProbe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
-from operator_runtime.telemetry.metrics import Metrics, counter
-from operator_runtime.telemetry.stream_metrics import client_families, stream_families
+from operator_runtime.telemetry.metrics import Metrics, client_families, counter, stream_families
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from operator_runtime.client.discovery import has_subresource, misnamed
+from operator_runtime.client.resources import has_subresource, misnamed
 from tests.unit.things import THINGS
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import ApiError, MalformedAnswer, Unreachable
+from operator_runtime.client.exchange import Wire
 from operator_runtime.client.resources import DEPLOYMENTS
 from operator_runtime.client.response_identity import ExpectedList
-from operator_runtime.client.wire import Wire
 from tests.unit.operator_runtime.client.client_support import (
     CLOSED_WITHIN_S,
     PATH,

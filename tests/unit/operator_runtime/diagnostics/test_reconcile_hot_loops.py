@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT, WINDOW_S, HotLoopDetector
+from operator_runtime.diagnostics.failure_log import LIMIT, WINDOW_S, HotLoopDetector
 
 
 def test_a_key_that_comes_without_end_is_told_of_in_the_midst_of_many_others() -> None:

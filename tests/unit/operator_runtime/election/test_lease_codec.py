@@ -6,8 +6,7 @@ import msgspec
 import orjson
 import pytest
 
-from operator_runtime.election.lease_codec import lease_body, lease_of, micro_time
-from operator_runtime.election.lease_state import Lease, WriteLease
+from operator_runtime.election.lease_state import Lease, WriteLease, lease_body, lease_of, micro_time
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
 LEASE = Lease("uid-1", "7", "them", 15.0, "2026-01-01T00:00:00.000000Z", 3)

@@ -13,9 +13,8 @@ import pytest
 from aiohttp.web import BaseRequest
 from hypothesis import given, strategies as st
 
-from operator_runtime.serving import conversation
-from operator_runtime.serving.conversation import PIECE_BYTES
-from operator_runtime.serving.http_server import HttpServer
+from operator_runtime.serving import http_server
+from operator_runtime.serving.http_server import PIECE_BYTES, HttpServer
 from operator_runtime.serving.listening import ListenAddress, ServingError, parse_address
 from operator_runtime.serving.responses import HttpResponse, text_response
 
@@ -186,7 +185,7 @@ async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
 
 
 async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "HEAD_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT_S", 0.01)
     async with client_of() as client:
         client.writer.write(b"GET / HT")
         assert await client.closed()

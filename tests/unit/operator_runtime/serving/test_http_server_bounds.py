@@ -19,7 +19,7 @@ import pytest
 import uvloop
 from aiohttp.web import BaseRequest
 
-from operator_runtime.serving import conversation, http_server, listening
+from operator_runtime.serving import http_server, listening
 from operator_runtime.serving.http_server import HttpServer
 from operator_runtime.serving.listening import ListenAddress
 from operator_runtime.serving.responses import HttpResponse, text_response
@@ -262,7 +262,7 @@ async def test_whoever_does_not_take_an_answer_in_time_is_let_go(
     clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, size: int
 ) -> None:
     monkeypatch.setattr(listening, "SEND_BUFFER_BYTES", 1)
-    monkeypatch.setattr(conversation, "WRITE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT_S", 0.01)
     async with server(always(bytes(size))) as serving, asyncio.timeout(DEADLINE_S):
         client = clients.connect(serving, GET, receive_buffer=1)
         await begun(client)

@@ -9,7 +9,7 @@ from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import Forbidden
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.client.watch_ends import Cause, Listed
-from operator_runtime.telemetry.stream_metrics import client_families, stream_families
+from operator_runtime.telemetry.metrics import client_families, stream_families
 from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.operator_runtime.series import series
 from tests.unit.things import Thing, decode

@@ -11,8 +11,8 @@ import pytest
 
 from operator_runtime import Kind, ObjectKey, Operator, Result, RuntimeSettings, Store, plain, typed
 from operator_runtime.client.resources import CONFIG_MAPS as RESOURCE
-from operator_runtime.testing.cache_guard import CacheChangedError, CacheGuard
 from operator_runtime.testing.cluster import SimulatedCluster
+from operator_runtime.testing.running import CacheChangedError, CacheGuard
 from operator_runtime.testing.waiting import async_until
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
