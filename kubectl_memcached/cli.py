@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from operator_runtime.process.flags import (
     DONE,
-    INTERRUPTED,
-    WRONG_USAGE,
     Flags,
     Parser,
     UsageError,
+    answered,
     asks_for_help,
     did_you_mean,
     parse,
@@ -52,15 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kubectl_memcached.words import PluginError
 
     try:
-        return _main(list(sys.argv[1:] if argv is None else argv))
-    except UsageError as error:
-        print(f"{PROGRAM}: {error}\nTry '{PROGRAM} --help'.", file=sys.stderr)
-        return WRONG_USAGE
+        return answered(PROGRAM, lambda: _main(list(sys.argv[1:] if argv is None else argv)))
     except PluginError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _main(words: list[str]) -> int:

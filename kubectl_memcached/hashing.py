@@ -134,7 +134,7 @@ def _dalli(servers: Sequence[str], key: bytes) -> int:
 
 
 def _md5(data: bytes) -> tuple[int, ...]:
-    """Its four numbers of 32 bits."""
+    """Four numbers of 32 bits."""
     return struct.unpack("<4I", hashlib.md5(data, usedforsecurity=False).digest())
 
 

@@ -26,7 +26,7 @@ _LINE_MAX: Final = 4_096
 _PEER: Final = re.compile(rb"^STAT (\d+):addr \w+:\[?([\w.:%]+)\]?:\d+\r$", re.MULTILINE)
 # Of a server with some thousands of connections.
 _CONNECTIONS_MAX: Final = 1 << 24
-_PLAIN_FIRST, _PLAIN_LAST, _KEY_MAX = 0x21, 0x7E, 250
+_KEY_MAX: Final = 250
 _REMEDIES: Final = {
     "watch commands not allowed": "it runs with -W; without it in spec.extraArgs this command works",
     "metadump not allowed": "it runs with -X; without it in spec.extraArgs this command works",
@@ -183,6 +183,5 @@ def key_words(key: bytes) -> tuple[bytes, bytes]:
     """
     if not 0 < len(key) <= _KEY_MAX:
         raise PluginError(f"a key has 1 to {_KEY_MAX} bytes, and this one has {len(key)}")
-    if all(_PLAIN_FIRST <= each <= _PLAIN_LAST or each >= 0x80 for each in key):
-        return key, b""
-    return b64encode(key), b" b"
+    # What ends a word. Other bytes stay: encoded, a long key would exceed what a command takes.
+    return (b64encode(key), b" b") if any(each in b" \n\0" for each in key) else (key, b"")

@@ -121,13 +121,9 @@ async def _watched(
 
     lines = 0
     async with cluster.server(pod, memcached) as watcher:
-        watcher.send(b"watch fetchers mutations\r\n")
-        begun = b""
-        while b"\n" not in begun:
-            begun += await watcher.block()
-        answer, _, begun = begun.partition(b"\n")
-        if answer != b"OK\r":
-            raise watcher.refusal(answer)
+        begun = await watcher.ask(b"watch fetchers mutations\r\n", lambda read: read if b"\n" in read else None)
+        if not begun.startswith(b"OK\r\n"):
+            raise watcher.refusal(begun.partition(b"\n")[0])
         loop = asyncio.get_running_loop()
         ends = loop.time() + options.for_s
         with suppress(TimeoutError):
@@ -164,10 +160,7 @@ def _by_client(
 
 
 def _shown(
-    tallies: Iterable[Tally[Group]],
-    total: int,
-    results: Results[WatchedServer],
-    options: TopOptions,
+    tallies: Iterable[Tally[Group]], total: int, results: Results[WatchedServer], options: TopOptions
 ) -> CommandOutput:
     by_key = options.by == "key"
     columns = ("REQUESTS", "SHARE", "PER SECOND", "READS FOUND", "STORES", "BYTES OF VALUES")
@@ -197,11 +190,7 @@ def _shown(
             f"\n{server}: {count_text(watched.lines)} requests seen in {options.for_s:g} s,"
             f" {count_text(watched.skipped)} skipped by the server"
         )
-    document = {
-        **{"seconds": options.for_s, "requests": total, "by": options.by, "top": entries},
-        "servers": [
-            {"server": server, "requests": each.lines, "skipped": each.skipped}
-            for server, each in results.found.items()
-        ],
-    }
+    servers = [{"server": name, "requests": one.lines, "skipped": one.skipped} for name, one in results.found.items()]
+    seen = {"seconds": options.for_s, "requests": total, "by": options.by}
+    document = {**seen, "top": entries, "servers": servers}
     return CommandOutput(f"{text}\n" if results.found else "", document).with_failures(results.failures)

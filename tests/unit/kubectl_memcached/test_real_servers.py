@@ -22,6 +22,7 @@ TOP = TopOptions(for_s=2.0, by="key", shown=3, separator=b":", hashed=False)
 BIG = BigOptions(shown=2, separator=b":", hashed=False)
 FLUSH = FlushOptions(pause_s=0.2, prefix=None, confirmed=True)
 BINARY = "key with \u00e9 and more".encode()
+CONTROL = bytes(range(1, 10)) + b"\r\x7f" + b"x" * 239
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ async def test_nothing_is_flushed_where_nobody_can_be_asked(servers: RealServers
     assert servers.stat("cache-0", "cmd_flush") == 0
 
 
-@pytest.mark.parametrize("key", [b"user:1", BINARY], ids=["plain", "binary"])
+@pytest.mark.parametrize("key", [b"user:1", BINARY, CONTROL], ids=["plain", "binary", "control"])
 async def test_a_key_is_found_and_deleted_at_each_server(servers: RealServers, key: bytes) -> None:
     cluster, memcached = servers.cluster, servers.memcached
     missing = {"server": "cache-0", "found": False}
