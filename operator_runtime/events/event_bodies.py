@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from operator_runtime.client.dns_names import SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 from operator_runtime.client.resources import EVENTS
 
 EventType = Literal["Normal", "Warning"]
@@ -14,9 +15,6 @@ EventType = Literal["Normal", "Warning"]
 # The API server's own limits, in UTF-8 bytes; more is a 422.
 MAX_NOTE_BYTES = 1024
 MAX_REASON_BYTES = 128
-_MAX_NAME_CHARS = 253
-
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +94,8 @@ def series_patch(count: int, last_ns: int) -> dict[str, object]:
 def event_name(regarding: ObjectReference, unique: int) -> str:
     """`<object>.<hex>`, cut to what a name may be; the kind stands for an object whose name is no DNS name."""
     suffix = f".{unique:x}"
-    stem = regarding.name[: _MAX_NAME_CHARS - len(suffix)].rstrip("-.")
-    if not _DNS_SUBDOMAIN.fullmatch(stem):
+    stem = regarding.name[: SUBDOMAIN_MAX_LENGTH - len(suffix)].rstrip("-.")
+    if not re.fullmatch(SUBDOMAIN, stem):
         stem = re.sub(r"[^a-z0-9]", "", regarding.kind.lower()) or "event"
     return stem + suffix
 
