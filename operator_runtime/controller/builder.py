@@ -14,7 +14,8 @@ from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import Controller, current_reconcile
 from operator_runtime.controller.informers import Informers
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
-from operator_runtime.objects.kinds import ApiObject, Kind, same
+from operator_runtime.objects.api_objects import ApiObject, same
+from operator_runtime.objects.kinds import Kind
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from operator_runtime.client.resources import Resource, has_subresource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
-from operator_runtime.objects.api_objects import parts_of
+from operator_runtime.objects.api_objects import Object, PlainObject, parts_of
 from operator_runtime.objects.bodies import (
     Body,
     checked_key,
@@ -30,7 +30,7 @@ from operator_runtime.objects.bodies import (
     whole_body,
     without_nones,
 )
-from operator_runtime.objects.kinds import Kind, Object, PlainObject
+from operator_runtime.objects.kinds import Kind
 from operator_runtime.objects.managed_fields import Writers
 
 R = TypeVar("R", bound=Record)

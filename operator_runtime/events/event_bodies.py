@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+import msgspec
+
 from operator_runtime.client.dns_names import SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 from operator_runtime.client.resources import EVENTS
 
@@ -17,15 +19,14 @@ MAX_NOTE_BYTES = 1024
 MAX_REASON_BYTES = 128
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The object that an event is about. `kubectl describe` finds events by the uid."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
     resource_version: str = ""
 
 
@@ -55,15 +56,6 @@ class Event:
 
         `controller` is the operator that reports it, `instance` which of its processes.
         """
-        about = self.regarding
-        regarding = {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
-        }
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
@@ -73,7 +65,7 @@ class Event:
             "reason": self.reason,
             "action": self.action,
             "note": self.note,
-            "regarding": {field: value for field, value in regarding.items() if value},
+            "regarding": msgspec.to_builtins(self.regarding),
             "reportingController": controller,
             "reportingInstance": instance,
         }

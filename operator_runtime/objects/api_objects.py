@@ -18,7 +18,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """One entry of `metadata.ownerReferences`."""
 
     api_version: str = ""
@@ -29,7 +29,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
-class Metadata(msgspec.Struct, frozen=True, gc=False):
+class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Metadata of any object, managedFields excepted.
 
     Attributes:
@@ -48,7 +48,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
-    owners: tuple[OwnerReference, ...] = ()
+    owners: tuple[OwnerReference, ...] = msgspec.field(default=(), name="ownerReferences")
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
 

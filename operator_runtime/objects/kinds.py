@@ -24,32 +24,12 @@ from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.objects.api_objects import (
-    ApiObject,
-    Metadata,
     Object,
-    OwnerReference,
     PlainObject,
     parts_of,
     plain_object,
-    same,
 )
 from operator_runtime.objects.bodies import OwnerEntry
-
-__all__ = [
-    "ApiObject",
-    "Kind",
-    "Metadata",
-    "Object",
-    "OwnerReference",
-    "PlainObject",
-    "UnreadableObject",
-    "owner_reference",
-    "plain",
-    "reference",
-    "resource_of",
-    "same",
-    "typed",
-]
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from operator_runtime.client.api_client import Propagation
 from operator_runtime.client.resources import Resource
-from operator_runtime.objects.kinds import PlainObject
+from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.ensure_rules import EnsureResult, NotOwned, Ownable, Refused, Rules
 from operator_runtime.owned.owners import Owner
