@@ -38,14 +38,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def _nobody(_controller: str) -> None:
-    return None
-
-
-def _none(_kind: Kind[Any]) -> tuple[()]:
-    return ()
-
-
 class Client:
     """Gets, lists and writes objects as one field manager, which names the operator in managedFields.
 
@@ -58,8 +50,8 @@ class Client:
         api: ApiClient,
         *,
         field_manager: str,
-        own_writes_of: Callable[[str], OwnWrites | None] = _nobody,
-        stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = _none,
+        own_writes_of: Callable[[str], OwnWrites | None] = lambda _: None,
+        stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = lambda _: (),
     ) -> None:
         """Args:
         own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are

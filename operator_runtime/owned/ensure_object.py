@@ -60,10 +60,6 @@ W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
 
 
-def _always_watched(_namespace: str) -> None:
-    return None
-
-
 class Keeper(Generic[O, W, P]):
     """Keeps objects of a kind for their owners; see `ensure` and `remove`. Made by `Operator.owned`."""
 
@@ -74,7 +70,7 @@ class Keeper(Generic[O, W, P]):
         store: Store[P],
         rules: Rules[W, P],
         on_change: Callable[[O, Change[P]], None],
-        refusal: Callable[[str], KubeError | None] = _always_watched,
+        refusal: Callable[[str], KubeError | None] = lambda _: None,
     ) -> None:
         self._client = owners.client
         self._owners = owners
