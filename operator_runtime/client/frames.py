@@ -80,9 +80,7 @@ _decode_page = msgspec.json.Decoder(Page).decode
 
 
 def frame_of(line: bytes) -> Frame:
-    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has what else may be
-    wrong.
-    """
+    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has other errors."""
     try:
         return decode_nested(_decode_frame, line)
     except UNDECODABLE as error:
@@ -171,10 +169,8 @@ class LineSplitter:
         self._held_bytes = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that `chunk` completes, without their newlines; empty lines are left out.
-
-        Raises:
-            MalformedAnswer: a line is longer than the bound.
+        """The lines that `chunk` completes, without newlines and empty ones; MalformedAnswer for a line over the
+        bound.
         """
         head, *rest = chunk.split(b"\n")
         if not rest:

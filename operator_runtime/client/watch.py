@@ -137,9 +137,7 @@ class Watch(Generic[R]):
         page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """`decode` raises msgspec.DecodeError where it cannot read an object's JSON; selectors are as in the API's
-        query.
-        """
+        """`decode` raises msgspec.DecodeError where it cannot read an object; selectors are as in the API's query."""
         self._decode = decode
         self._sink = sink
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}

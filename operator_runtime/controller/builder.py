@@ -348,8 +348,3 @@ def _in_words(what: str, of: object) -> str:
     """Name an author's function and what it was called with; an event of a channel may hold what no log should."""
     key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
     return f"{what} {key}" if key else what
-
-
-def itself(record: Record) -> ObjectKey:
-    """The key of an object of the controller's own kind."""
-    return key_of(record)

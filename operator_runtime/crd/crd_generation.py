@@ -74,11 +74,7 @@ class CustomResource:
 
 
 def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
-    """The CustomResourceDefinition (apiextensions.k8s.io/v1) of `resource`.
-
-    Raises:
-        SchemaError: a model holds what a structural schema cannot.
-    """
+    """The CustomResourceDefinition (apiextensions.k8s.io/v1) of `resource`; SchemaError where a model cannot be one."""
     names: _Schema = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",

@@ -195,10 +195,7 @@ def reference(kind: Kind[Any], obj: Record) -> ObjectReference:
 
 
 def _part_decoder(part: str, type_: type[Any], kind: str) -> Callable[[msgspec.Raw], Any]:
-    """Reads `spec` or `status`; errors name the field from the object's root on.
-
-    Raises TypeError where msgspec cannot read JSON into such a type.
-    """
+    """Reads `spec` or `status`, with errors from the object's root on; TypeError for a type that JSON cannot become."""
     try:
         decode = msgspec.json.Decoder(type_, dec_hook=_read_model).decode
         with contextlib.suppress(msgspec.ValidationError):

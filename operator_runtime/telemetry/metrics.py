@@ -180,8 +180,8 @@ class ControllerMetrics:
         return ControllerObserver(
             counters,
             self._reconcile_s.labels(name),
-            self._queued_s.labels(name, name),
-            self._worked_s.labels(name, name),
+            self._queued_s.labels(name, name).observe,
+            self._worked_s.labels(name, name).observe,
         )
 
     def add_queue(self, name: str, queue: WorkQueue[Any]) -> None:
@@ -226,25 +226,17 @@ _OF_A_QUEUE: tuple[tuple[Callable[..., Metric], str, str, Callable[[WorkQueue[An
 
 @dataclass(frozen=True, slots=True)
 class ControllerObserver:
-    """Counts what one controller and its queue do, each outcome in its `counters`: hand it to both as their
-    observer.
-    """
+    """Counts what a controller and its queue do, each outcome in its `counters`: the observer of both."""
 
     counters: Mapping[ReconcileOutcome, Sequence[Counter]]
     reconcile_s: Histogram
-    queued_s: Histogram
-    worked_s: Histogram
+    queued: Callable[[float], None]
+    worked: Callable[[float], None]
 
     def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
         for each in self.counters[outcome]:
             each.inc()
         self.reconcile_s.observe(seconds)
-
-    def queued(self, seconds: float) -> None:
-        self.queued_s.observe(seconds)
-
-    def worked(self, seconds: float) -> None:
-        self.worked_s.observe(seconds)
 
 
 def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:

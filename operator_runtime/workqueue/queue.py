@@ -154,9 +154,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The work on `key`, which was handed out (else ValueError), ended. If it was added meanwhile it is ready
-        again.
-        """
+        """The work on `key`, which was handed out (else ValueError), ended. If added meanwhile it is ready again."""
         try:
             started, _ = self._processing.pop(key)
         except KeyError:
