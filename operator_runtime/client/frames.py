@@ -169,9 +169,7 @@ class LineSplitter:
         self._held_bytes = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that `chunk` completes, without newlines and empty ones; MalformedAnswer for a line over the
-        bound.
-        """
+        """The non-empty lines that `chunk` completes, without newlines; MalformedAnswer for one over the bound."""
         head, *rest = chunk.split(b"\n")
         if not rest:
             self._hold(head)
