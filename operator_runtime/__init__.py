@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         NotFound as NotFound,
         ServerError as ServerError,
         TooManyRequests as TooManyRequests,
+        UnreadableObject as UnreadableObject,
     )
     from operator_runtime.client.json_depth import decode_nested as decode_nested, shallow as shallow
     from operator_runtime.controller.builder import (
@@ -51,6 +52,13 @@ if TYPE_CHECKING:
     from operator_runtime.diagnostics.failure_log import TerminalError as TerminalError
     from operator_runtime.events.recorder import EventRecorder as EventRecorder
     from operator_runtime.identity import Program as Program
+    from operator_runtime.objects.api_objects import (
+        ApiObject as ApiObject,
+        Metadata as Metadata,
+        Object as Object,
+        OwnerReference as OwnerReference,
+        PlainObject as PlainObject,
+    )
     from operator_runtime.objects.conditions import (
         Condition as Condition,
         Conditions as Conditions,
@@ -59,13 +67,7 @@ if TYPE_CHECKING:
         set_conditions as set_conditions,
     )
     from operator_runtime.objects.kinds import (
-        ApiObject as ApiObject,
         Kind as Kind,
-        Metadata as Metadata,
-        Object as Object,
-        OwnerReference as OwnerReference,
-        PlainObject as PlainObject,
-        UnreadableObject as UnreadableObject,
         owner_reference as owner_reference,
         plain as plain,
         reference as reference,

@@ -13,9 +13,7 @@ from operator_runtime.settings.runtime_settings import RuntimeSettings
 
 
 def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
-    """The namespaces to watch, () for all: those of the settings (None: nothing was set), or the pod's or context's
-    own.
-    """
+    """The namespaces to watch, () for all: the settings', or where these have none, the pod's or the context's own."""
     if configured is not None:
         return configured
     return (own or "default",)

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
-from operator_runtime.cache.store import ObjectKey, Store
+from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import (
@@ -28,7 +28,6 @@ from operator_runtime.controller.builder import (
     InitialKeys,
     Predicate,
     always,
-    itself,
     own_writes_delay_s,
 )
 from operator_runtime.controller.controller import Controller, ControllerConfig, Reconcile
@@ -263,7 +262,7 @@ class Operator:
         self._own_writes[name] = own
         builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
-        return builder.watches(kind, itself, when=when, labels=labels, crd_hint=crd_hint)
+        return builder.watches(kind, key_of, when=when, labels=labels, crd_hint=crd_hint)
 
     def metrics_at(self, path: str) -> Metrics:
         """Return the metrics of another path of the metrics server: figures of the managed objects rather than the

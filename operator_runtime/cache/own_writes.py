@@ -124,10 +124,7 @@ class OwnWrites:
         return key in self._pending
 
     def wakes(self, key: ObjectKey) -> bool:
-        """Report whether what is awaited for `key` enqueues it when it comes.
-
-        Its turn was put off for that, or it is more than the answer to one of its writes.
-        """
+        """Report whether what comes enqueues `key`: its turn was put off, or more than answers to writes is awaited."""
         return key in self._put_off or any(not each.version for each in self._pending.get(key, ()))
 
     def is_answer(self, key: ObjectKey, kind: str, record: Record) -> bool:

@@ -60,9 +60,7 @@ def _is_number(version: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selection of the objects that a cache can hold, by the label selector and the scope of its watches (() for
-    all).
-    """
+    """Objects that a cache can hold at all, by the label selector and the scope of its watches (() for all)."""
 
     namespaces: tuple[str, ...] = ()
     labels: str = ""
@@ -128,9 +126,7 @@ class Store(Generic[R]):
         return self._records.get(key)
 
     def by_index(self, index: str, value: ObjectKey) -> list[R]:
-        """The records that the index files under `value`, in no particular order; ValueError where there is no such
-        index.
-        """
+        """The records that the index files under `value`, in no order; ValueError where there is no such index."""
         try:
             filed = self._indexes[index]
         except KeyError:

@@ -38,11 +38,7 @@ class Connector(aiohttp.TCPConnector):
     """Pool of connections whose ends are of our own class; `connect` takes a `request_template`."""
 
     def __init__(self, protocol: Callable[..., ResponseHandler], **pooling: Any) -> None:
-        """
-        Args:
-            protocol: makes the end of a connection; called with the keyword `loop`.
-            pooling: of `aiohttp.TCPConnector`.
-        """
+        """`protocol` makes the end of a connection from the keyword `loop`; the rest is `aiohttp.TCPConnector`'s."""
         super().__init__(**pooling)
         self._factory = partial(protocol, loop=self._loop)
 

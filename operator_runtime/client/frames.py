@@ -80,9 +80,7 @@ _decode_page = msgspec.json.Decoder(Page).decode
 
 
 def frame_of(line: bytes) -> Frame:
-    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has what else may be
-    wrong.
-    """
+    """Read one line of a stream; MalformedAnswer where it is no watch event. `refusal_of` has other errors."""
     try:
         return decode_nested(_decode_frame, line)
     except UNDECODABLE as error:
@@ -171,11 +169,7 @@ class LineSplitter:
         self._held_bytes = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that `chunk` completes, without their newlines; empty lines are left out.
-
-        Raises:
-            MalformedAnswer: a line is longer than the bound.
-        """
+        """The non-empty lines that `chunk` completes, without newlines; MalformedAnswer for one over the bound."""
         head, *rest = chunk.split(b"\n")
         if not rest:
             self._hold(head)

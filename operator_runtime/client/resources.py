@@ -70,10 +70,7 @@ class _ResourceList(msgspec.Struct):
 
 
 def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool:
-    """Report whether a kind has a subresource, as `resize`; `answer`: the body at the path of its group and version.
-
-    Raises ValueError where the answer is none.
-    """
+    """Report it of a subresource such as `resize`; ValueError where the answer at the group's path is none."""
     served = msgspec.json.decode(answer, type=_ResourceList).resources or []
     return any(each.name == f"{resource.plural}/{subresource}" for each in served)
 

@@ -74,28 +74,23 @@ class ExpectedObject(NamedTuple):
             found = decode_nested(_decode, body)
         except UNDECODABLE:
             raise MalformedAnswer(f"requested {self}, received something that is not an API object") from None
+        resource, metadata = self.resource, found.metadata
         if self.or_status and found.kind == STATUS:
             details = found.details or _Metadata()
-            came = (details.name or self.name, details.uid or self.uid)
-            if came == (self.name, self.uid or came[1]):
-                return
+            matches = details.name in ("", self.name) and (not self.uid or details.uid in ("", self.uid))
         else:
-            metadata = found.metadata
-            came_of = (found.apiVersion, found.kind, metadata.namespace, metadata.name, metadata.uid)
-            requested = (
-                self.resource.api_version,
-                self.resource.kind,
-                self.namespace if self.resource.namespaced else "",
-                self.name or metadata.name,
-                self.uid or metadata.uid,
+            matches = (
+                (found.apiVersion, found.kind) == (resource.api_version, resource.kind)
+                and metadata.namespace == (self.namespace if resource.namespaced else "")
+                and self.name in ("", metadata.name)
+                and self.uid in ("", metadata.uid)
             )
-            if came_of == requested:
-                return
-        raise MalformedAnswer(f"requested {self}, received {_named(found)}")
+        if not matches:
+            came = _named(found.kind or "an object of no kind", metadata.namespace, metadata.name, metadata.uid)
+            raise MalformedAnswer(f"requested {self}, received {came}")
 
     def __str__(self) -> str:
-        key = "/".join(part for part in (self.namespace, self.name or "(a new one)") if part)
-        return f"{self.resource.kind} {key}" + (f" of uid {self.uid}" if self.uid else "")
+        return _named(self.resource.kind, self.namespace, self.name or "(a new one)", self.uid)
 
     def _beginning(self) -> bytes:
         resource = self.resource
@@ -188,11 +183,9 @@ Expected = ExpectedObject | ExpectedList | ExpectedReview
 """Expectation that an answer is checked against."""
 
 
-def _named(found: _Answer) -> str:
-    metadata = found.metadata
-    key = "/".join(part for part in (metadata.namespace, metadata.name) if part)
-    uid = f" of uid {metadata.uid}" if metadata.uid else ""
-    return f"{found.kind or 'an object of no kind'} {key}{uid}".rstrip()
+def _named(kind: str, namespace: str, name: str, uid: str) -> str:
+    key = "/".join(part for part in (namespace, name) if part)
+    return f"{kind} {key}{f' of uid {uid}' if uid else ''}".rstrip()
 
 
 def _metadata_in(body: object) -> Mapping[str, object]:

@@ -120,20 +120,6 @@ class Request:
         return MAX_PAGE_BYTES if "limit" in self.query else MAX_LIST_BYTES
 
 
-@dataclass(slots=True)
-class _Listing:
-    """Manner of requesting a snapshot from this server, by what its answers have shown.
-
-    `whole`: this snapshot is requested in one piece where there are no streaming lists, which the server has as far as
-    is known where `streaming`; `streaming_failures` counts these in a row.
-    """
-
-    page_size: int
-    whole: bool = False
-    streaming: bool = True
-    streaming_failures: int = 0
-
-
 class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
@@ -151,15 +137,16 @@ class Watch(Generic[R]):
         page_size: int = PAGE_SIZE,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """`decode` raises msgspec.DecodeError where it cannot read an object's JSON; selectors are as in the API's
-        query.
-        """
+        """`decode` raises msgspec.DecodeError where it cannot read an object; selectors are as in the API's query."""
         self._decode = decode
         self._sink = sink
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._selector = {name: selector for name, selector in selectors.items() if selector}
         self._uniform = uniform
-        self._listing = _Listing(page_size)
+        # How a snapshot is requested, by what this server's answers have shown: objects in a page, or all in one piece
+        # where there are no streaming lists; whether there are, as far as is known, and how many failed in a row.
+        self._page_size, self._whole = page_size, False
+        self._streaming, self._streaming_failures = True, 0
         self._patience = Patience(uniform)
         self._state: State = Empty()
         self.failures = 0
@@ -177,9 +164,9 @@ class Watch(Generic[R]):
                 return Request(Mode.RESUMED, self._watch_query(resourceVersion=version))
             case Paging(token) if token:
                 return self._page_request(token)
-        self._state = Streaming() if self._listing.streaming else Paging()
+        self._state = Streaming() if self._streaming else Paging()
         self._sink.begin()
-        if not self._listing.streaming:
+        if not self._streaming:
             return self._page_request("")
         # No resourceVersion: the snapshot is as fresh as the moment of the request, never an old replica's.
         query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
@@ -268,30 +255,29 @@ class Watch(Generic[R]):
         return Pause(self._patience.pause_s(cause, error), cause, self.failures)
 
     def _recover(self, recovery: Recovery) -> None:
-        listing = self._listing
         match recovery:
             case Recovery.NONE:
                 return
             case Recovery.SMALLER_PAGES:
-                listing.page_size = smaller_page(listing.page_size)
+                self._page_size = smaller_page(self._page_size)
                 return
             case Recovery.RELIST_WHOLE:
-                listing.whole = True
+                self._whole = True
             case Recovery.DOUBT_STREAMING:
-                listing.streaming_failures += 1
-                listing.streaming = listing.streaming_failures < STREAMING_TRIES
+                self._streaming_failures += 1
+                self._streaming = self._streaming_failures < STREAMING_TRIES
             case Recovery.NO_STREAMING:
-                listing.streaming = False
+                self._streaming = False
         self._state = Empty()
 
     def _complete(self, state: Listed | Watching) -> None:
         self._state = state
-        self._listing.whole = False
-        self._listing.streaming_failures = self.failures = 0
+        self._whole = False
+        self._streaming_failures = self.failures = 0
         self._sink.complete(state.resource_version)
 
     def _page_request(self, token: str) -> Request:
-        paging = {} if self._listing.whole else {"limit": str(self._listing.page_size)}
+        paging = {} if self._whole else {"limit": str(self._page_size)}
         return Request(Mode.PAGES, self._selector | paging | ({"continue": token} if token else {}))
 
     def _watch_query(self, **more: str) -> dict[str, str]:

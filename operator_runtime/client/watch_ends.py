@@ -184,7 +184,7 @@ def judge(
         case MalformedAnswer():
             return Cause.MALFORMED, _in_doubt(state, failures)
         case _:
-            return _unrelated_cause(error), Recovery.NONE
+            return _UNRELATED_CAUSES.get(type(error), Cause.OTHER), Recovery.NONE
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
@@ -201,22 +201,14 @@ def _in_doubt(state: State, failures: int) -> Recovery:
             return Recovery.RELIST if failures >= RESUME_TRIES else Recovery.NONE
 
 
-def _unrelated_cause(error: KubeError) -> Cause:
-    match error:
-        case TooManyRequests():
-            return Cause.THROTTLED
-        case Unreachable():
-            return Cause.UNREACHABLE
-        case Unauthorized():
-            return Cause.UNAUTHORIZED
-        case Forbidden():
-            return Cause.FORBIDDEN
-        case NotFound():
-            return Cause.NOT_FOUND
-        case ServerError():
-            return Cause.SERVER_ERROR  # a gateway, or a server that boots
-        case _:
-            return Cause.OTHER
+_UNRELATED_CAUSES = {
+    TooManyRequests: Cause.THROTTLED,
+    Unreachable: Cause.UNREACHABLE,
+    Unauthorized: Cause.UNAUTHORIZED,
+    Forbidden: Cause.FORBIDDEN,
+    NotFound: Cause.NOT_FOUND,
+    ServerError: Cause.SERVER_ERROR,  # a gateway, or a server that boots
+}
 
 
 def remedy_for(error: KubeError | None, resource: Resource, selectors: str) -> str:

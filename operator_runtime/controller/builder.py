@@ -14,7 +14,8 @@ from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import Controller, current_reconcile
 from operator_runtime.controller.informers import Informers
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
-from operator_runtime.objects.kinds import ApiObject, Kind, same
+from operator_runtime.objects.api_objects import ApiObject, same
+from operator_runtime.objects.kinds import Kind
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 
 logger = logging.getLogger(__name__)
@@ -347,8 +348,3 @@ def _in_words(what: str, of: object) -> str:
     """Name an author's function and what it was called with; an event of a channel may hold what no log should."""
     key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
     return f"{what} {key}" if key else what
-
-
-def itself(record: Record) -> ObjectKey:
-    """The key of an object of the controller's own kind."""
-    return key_of(record)

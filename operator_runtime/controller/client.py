@@ -19,7 +19,7 @@ from operator_runtime.client.resources import Resource, has_subresource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
-from operator_runtime.objects.api_objects import parts_of
+from operator_runtime.objects.api_objects import Object, PlainObject, parts_of
 from operator_runtime.objects.bodies import (
     Body,
     checked_key,
@@ -30,20 +30,12 @@ from operator_runtime.objects.bodies import (
     whole_body,
     without_nones,
 )
-from operator_runtime.objects.kinds import Kind, Object, PlainObject
+from operator_runtime.objects.kinds import Kind
 from operator_runtime.objects.managed_fields import Writers
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-def _nobody(_controller: str) -> None:
-    return None
-
-
-def _none(_kind: Kind[Any]) -> tuple[()]:
-    return ()
 
 
 class Client:
@@ -58,8 +50,8 @@ class Client:
         api: ApiClient,
         *,
         field_manager: str,
-        own_writes_of: Callable[[str], OwnWrites | None] = _nobody,
-        stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = _none,
+        own_writes_of: Callable[[str], OwnWrites | None] = lambda _: None,
+        stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = lambda _: (),
     ) -> None:
         """Args:
         own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are

@@ -178,13 +178,8 @@ class Controller(Generic[K]):
         self._sequence = itertools.count(1)
         self._failures = FailureLog[K](clock)
         self._hot_loops = HotLoopDetector[K]()
-        self._begun = False
+        self.begun = False  # nothing is enqueued yet
         self._stopping = asyncio.Event()
-
-    @property
-    def begun(self) -> bool:
-        """Report whether anything is enqueued yet."""
-        return self._begun
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:
         """Enqueue a key, as the handlers of caches do. It counts for nothing before `begin`.
@@ -192,12 +187,12 @@ class Controller(Generic[K]):
         A standby would heap up keys, of objects that are long gone, and reconcile each of them hours late. It
         reconciles everything that is there when its turn comes.
         """
-        if self._begun:
+        if self.begun:
             self.queue.add(key, priority=priority)
 
     def begin(self) -> None:
         """Enqueue everything; `run` does so first."""
-        self._begun = True
+        self.begun = True
         for key in self._initial_keys():
             self.queue.add(key, priority=LOW_PRIORITY)
 

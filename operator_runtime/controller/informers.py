@@ -16,11 +16,6 @@ from operator_runtime.objects.kinds import Kind
 R = TypeVar("R", bound=Record)
 
 
-class _Selection(NamedTuple):
-    kind: int  # the identity of a `Kind`: two of the same resource may decode other fields
-    labels: str
-
-
 class _Informer(NamedTuple):
     kind: Kind[Any]  # held so that its identity stays its own
     store: Store[Any]
@@ -43,14 +38,15 @@ class Informers:
         self._manager = manager
         self._namespaces = namespaces
         self._silence_limit_s = silence_limit_s
-        self._stores: dict[_Selection, _Informer] = {}
+        # By the identity of a `Kind`, as two of the same resource may decode other fields, and the label selector.
+        self._stores: dict[tuple[int, str], _Informer] = {}
 
     def store(self, kind: Kind[R], *, labels: str = "", crd_hint: str = "", optional: bool = False) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
         Kinds are the same by identity. Where one requests a cache that is not optional, it is for none.
         """
-        selection = _Selection(id(kind), labels)
+        selection = id(kind), labels
         informer = self._stores.get(selection)
         if informer is None:
             informer = self._stores[selection] = self._watched(kind, labels)

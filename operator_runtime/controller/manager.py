@@ -65,7 +65,8 @@ class Manager:
         self._reflectors: list[Reflector[Any]] = []
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
-        self._running = self._ending = False
+        self.running = False  # once it has begun, nothing can be added any more
+        self._ending = False
 
     @property
     def reflectors(self) -> Sequence[Reflector[Any]]:
@@ -80,12 +81,7 @@ class Manager:
     @property
     def settled(self) -> bool:
         """Report whether it has begun, and no runnable waits for a cache any more."""
-        return self._running and all(each.settled.is_set() for each in self._reflectors)
-
-    @property
-    def running(self) -> bool:
-        """Report whether it has begun: nothing can be added any more, and what is served is."""
-        return self._running
+        return self.running and all(each.settled.is_set() for each in self._reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`)."""
@@ -108,7 +104,7 @@ class Manager:
         self._services.append((name, service))
 
     def _check_not_running(self, what: str) -> None:
-        if self._running:
+        if self.running:
             raise RuntimeError(f"{what} comes too late: add it in the set-up function, as the operator runs already")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -118,7 +114,7 @@ class Manager:
             UnexpectedEndError: a part ended although it was not stopped.
             BaseExceptionGroup: a part died of an exception.
         """
-        self._running = True
+        self.running = True
         gc.set_threshold(*_GARBAGE)
         async with asyncio.TaskGroup() as background:
             for name, service in self._services:

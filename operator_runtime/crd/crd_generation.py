@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from operator_runtime.crd.structural_schema import structural_schema
 
 if TYPE_CHECKING:
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
 _Schema = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PrinterColumn:
+class PrinterColumn(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One column of `kubectl get`.
 
     Attributes:
@@ -32,8 +33,7 @@ class PrinterColumn:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True, rename="camel"):
     """Paths at which the scale subresource (`kubectl scale`, the HorizontalPodAutoscaler) finds its fields."""
 
     spec_replicas_path: str
@@ -74,11 +74,7 @@ class CustomResource:
 
 
 def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
-    """The CustomResourceDefinition (apiextensions.k8s.io/v1) of `resource`.
-
-    Raises:
-        SchemaError: a model holds what a structural schema cannot.
-    """
+    """The CustomResourceDefinition (apiextensions.k8s.io/v1) of `resource`; SchemaError where a model cannot be one."""
     names: _Schema = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
@@ -96,7 +92,7 @@ def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
         "schema": {"openAPIV3Schema": _object_schema(resource)},
     }
     if resource.columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in resource.columns]
+        version["additionalPrinterColumns"] = msgspec.to_builtins(resource.columns)
     if subresources := _subresources(resource):
         version["subresources"] = subresources
     return {
@@ -161,24 +157,10 @@ def _object_schema(resource: CustomResource) -> _Schema:
     return schema
 
 
-def _column(column: PrinterColumn) -> _Schema:
-    described = {
-        "name": column.name,
-        "type": column.type,
-        "jsonPath": column.json_path,
-        "description": column.description,
-    }
-    return {**described, "priority": column.priority} if column.priority else described
-
-
 def _subresources(resource: CustomResource) -> _Schema:
     subresources: _Schema = {}
     if resource.status is not None:
         subresources["status"] = {}
-    if scale := resource.scale:
-        subresources["scale"] = {
-            "specReplicasPath": scale.spec_replicas_path,
-            "statusReplicasPath": scale.status_replicas_path,
-            "labelSelectorPath": scale.label_selector_path,
-        }
+    if resource.scale is not None:
+        subresources["scale"] = msgspec.to_builtins(resource.scale)
     return subresources

@@ -69,9 +69,7 @@ def is_coroutine_function(function: Callable[..., object]) -> bool:
 
 
 def check_plain(function: Callable[..., object], what: str) -> None:
-    """Refuse, with a TypeError, an author's function that would have to be awaited where nothing waits, or cannot be
-    called.
-    """
+    """Refuse, with a TypeError, an author's function that cannot be called, or not without `await`."""
     if not callable(function):
         raise TypeError(f"{what} is {function!r}, which cannot be called")
     if is_coroutine_function(function):

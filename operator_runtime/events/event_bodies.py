@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+import msgspec
+
+from operator_runtime.client.dns_names import SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 from operator_runtime.client.resources import EVENTS
 
 EventType = Literal["Normal", "Warning"]
@@ -14,20 +17,16 @@ EventType = Literal["Normal", "Warning"]
 # The API server's own limits, in UTF-8 bytes; more is a 422.
 MAX_NOTE_BYTES = 1024
 MAX_REASON_BYTES = 128
-_MAX_NAME_CHARS = 253
-
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The object that an event is about. `kubectl describe` finds events by the uid."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
     resource_version: str = ""
 
 
@@ -57,15 +56,6 @@ class Event:
 
         `controller` is the operator that reports it, `instance` which of its processes.
         """
-        about = self.regarding
-        regarding = {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
-        }
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
@@ -75,7 +65,7 @@ class Event:
             "reason": self.reason,
             "action": self.action,
             "note": self.note,
-            "regarding": {field: value for field, value in regarding.items() if value},
+            "regarding": msgspec.to_builtins(self.regarding),
             "reportingController": controller,
             "reportingInstance": instance,
         }
@@ -96,8 +86,8 @@ def series_patch(count: int, last_ns: int) -> dict[str, object]:
 def event_name(regarding: ObjectReference, unique: int) -> str:
     """`<object>.<hex>`, cut to what a name may be; the kind stands for an object whose name is no DNS name."""
     suffix = f".{unique:x}"
-    stem = regarding.name[: _MAX_NAME_CHARS - len(suffix)].rstrip("-.")
-    if not _DNS_SUBDOMAIN.fullmatch(stem):
+    stem = regarding.name[: SUBDOMAIN_MAX_LENGTH - len(suffix)].rstrip("-.")
+    if not re.fullmatch(SUBDOMAIN, stem):
         stem = re.sub(r"[^a-z0-9]", "", regarding.kind.lower()) or "event"
     return stem + suffix
 

@@ -18,7 +18,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """One entry of `metadata.ownerReferences`."""
 
     api_version: str = ""
@@ -29,7 +29,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
-class Metadata(msgspec.Struct, frozen=True, gc=False):
+class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Metadata of any object, managedFields excepted.
 
     Attributes:
@@ -48,7 +48,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
-    owners: tuple[OwnerReference, ...] = ()
+    owners: tuple[OwnerReference, ...] = msgspec.field(default=(), name="ownerReferences")
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
 
@@ -171,53 +171,17 @@ def _unversioned(obj: Any) -> object:
             return dataclasses.replace(obj, resource_version="")
 
 
-class _WireMetadata(msgspec.Struct, rename="camel"):
-    """Metadata on the wire; Go writes an empty value as null unless configured otherwise."""
-
-    name: str
-    uid: str
-    resource_version: str
-    namespace: str | None = None
-    generation: int | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: tuple[str, ...] | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-
-
 class _Document(msgspec.Struct):
     """Parts that are not declared are skipped, not decoded."""
 
-    metadata: _WireMetadata
+    metadata: Metadata
     spec: msgspec.Raw = msgspec.Raw()
     status: msgspec.Raw = msgspec.Raw()
 
 
-class _Bare(msgspec.Struct):
-    metadata: _WireMetadata
-
-
 _decode_document = msgspec.json.Decoder(_Document).decode
-_decode_bare = msgspec.json.Decoder(_Bare).decode
 _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def _metadata(wire: _WireMetadata) -> Metadata:
-    return Metadata(
-        wire.namespace or "",
-        wire.name,
-        wire.uid,
-        wire.resource_version,
-        wire.generation or 0,
-        wire.labels or {},
-        wire.annotations or {},
-        wire.finalizers or (),
-        wire.owner_references or (),
-        wire.creation_timestamp or "",
-        wire.deletion_timestamp or "",
-    )
+_STORED = {"name": "name", "uid": "uid", "resource_version": "resourceVersion"}
 
 
 def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.Raw]:
@@ -225,8 +189,23 @@ def parts_of(raw: msgspec.Raw | bytes) -> tuple[Metadata, msgspec.Raw, msgspec.R
 
     Raises msgspec.DecodeError where it is no object of the API; so does `plain_object`.
     """
-    document = _decode_document(raw)
-    return _metadata(document.metadata), document.spec, document.status
+    try:
+        document = _decode_document(raw)
+    except msgspec.ValidationError:
+        document = _decode_document(_without_nulls(raw))
+    metadata = document.metadata
+    if not (metadata.name and metadata.uid and metadata.resource_version):
+        missing = next(field for attribute, field in _STORED.items() if not getattr(metadata, attribute))
+        raise msgspec.ValidationError(f"Object missing required field `{missing}` - at `$.metadata`")
+    return metadata, document.spec, document.status
+
+
+def _without_nulls(raw: msgspec.Raw | bytes) -> bytes:
+    """The same, without fields of the metadata that are null: Go may write an empty value so."""
+    body = _decode_body(raw)
+    if isinstance(metadata := body.get("metadata"), dict):
+        body["metadata"] = {field: value for field, value in metadata.items() if value is not None}
+    return msgspec.json.encode(body)
 
 
 def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> PlainObject:
@@ -235,4 +214,4 @@ def plain_object(raw: msgspec.Raw | bytes, api_version: str, kind: str) -> Plain
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
-    return PlainObject(_metadata(_decode_bare(raw).metadata), body)
+    return PlainObject(parts_of(raw)[0], body)

@@ -130,7 +130,7 @@ def body_of(live: PlainObject | Object[Any, Any], desired: Mapping[str, Any]) ->
     """
     if isinstance(live, PlainObject):
         return live.body
-    held: dict[str, Any] = {"metadata": _metadata_of(live)}
+    held: dict[str, Any] = {"metadata": msgspec.to_builtins(live.metadata)}
     for part in desired.keys() - held.keys():
         value = getattr(live, part, None)
         if not isinstance(value, Mapping):
@@ -140,20 +140,6 @@ def body_of(live: PlainObject | Object[Any, Any], desired: Mapping[str, Any]) ->
             )
         held[part] = value
     return held
-
-
-def _metadata_of(live: Object[Any, Any]) -> dict[str, Any]:
-    metadata = live.metadata
-    return {
-        "namespace": metadata.namespace,
-        "name": metadata.name,
-        "uid": metadata.uid,
-        "resourceVersion": metadata.resource_version,
-        "labels": metadata.labels,
-        "annotations": metadata.annotations,
-        "finalizers": list(metadata.finalizers),
-        "ownerReferences": without_nones(msgspec.to_builtins(metadata.owners)),
-    }
 
 
 def merge_diff(live: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.dns_names import SUBDOMAIN
 from operator_runtime.client.errors import UnreadableObject
 from operator_runtime.client.frames import metadata_of
 from operator_runtime.client.json_depth import shallow
@@ -23,32 +24,12 @@ from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.objects.api_objects import (
-    ApiObject,
-    Metadata,
     Object,
-    OwnerReference,
     PlainObject,
     parts_of,
     plain_object,
-    same,
 )
 from operator_runtime.objects.bodies import OwnerEntry
-
-__all__ = [
-    "ApiObject",
-    "Kind",
-    "Metadata",
-    "Object",
-    "OwnerReference",
-    "PlainObject",
-    "UnreadableObject",
-    "owner_reference",
-    "plain",
-    "reference",
-    "resource_of",
-    "same",
-    "typed",
-]
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -56,8 +37,7 @@ T = TypeVar("T")
 
 Decoder = Callable[[msgspec.Raw | bytes], R]
 
-# RFC 1123 subdomain, which is what a group is, and RFC 1035 label, which a version and a plural are.
-_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# RFC 1035 label, which a version and a plural are; a group is an RFC 1123 subdomain.
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
@@ -168,7 +148,7 @@ def resource_of(api_version: str, kind: str, plural: str, *, namespaced: bool = 
         ValueError: a name that the API server cannot know.
     """
     group, slash, version = api_version.rpartition("/")
-    known = _GROUP.fullmatch(group) and _LABEL.fullmatch(version) if slash else _CORE_VERSION.fullmatch(version)
+    known = re.fullmatch(SUBDOMAIN, group) and _LABEL.fullmatch(version) if slash else _CORE_VERSION.fullmatch(version)
     if not known:
         raise ValueError(
             f"api_version is {api_version!r}: write GROUP/VERSION, such as 'apps/v1', or for the core group 'v1'"
@@ -215,10 +195,7 @@ def reference(kind: Kind[Any], obj: Record) -> ObjectReference:
 
 
 def _part_decoder(part: str, type_: type[Any], kind: str) -> Callable[[msgspec.Raw], Any]:
-    """Reads `spec` or `status`; errors name the field from the object's root on.
-
-    Raises TypeError where msgspec cannot read JSON into such a type.
-    """
+    """Reads `spec` or `status`, with errors from the object's root on; TypeError for a type that JSON cannot become."""
     try:
         decode = msgspec.json.Decoder(type_, dec_hook=_read_model).decode
         with contextlib.suppress(msgspec.ValidationError):

@@ -51,10 +51,7 @@ class Entry(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The step to the order of a list's entries, whose values are lists of their keys, by this `field`.
-
-    Entries with none of these keys come last.
-    """
+    """The step to the order of a list's entries; values are lists of their keys by `field`. Others come last."""
 
     field: str
 

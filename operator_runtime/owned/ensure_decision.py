@@ -8,9 +8,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from operator_runtime.client.api_client import Propagation
 from operator_runtime.client.resources import Resource
-from operator_runtime.objects.kinds import PlainObject
+from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.owned.compare import Difference
-from operator_runtime.owned.ensure_rules import Ownable, Rules
+from operator_runtime.owned.ensure_rules import EnsureResult, NotOwned, Ownable, Refused, Rules
 from operator_runtime.owned.owners import Owner
 
 # What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
@@ -33,32 +33,6 @@ class LastWrite(NamedTuple):
     answered: bool = True
     deleted_uid: str = ""
     fields: Sequence[Difference] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Absence of a change: the object is as desired, or, where it is to go, there is none of the owner's."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnsureWait:
-    """Wait, as nothing can be done yet; the reason is `why`, a sentence."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """Object of another owner, or of none, that has the name; `why` has which, and the remedy."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unchangeable:
-    """Field that is to change and cannot, of an object that is not to be replaced; `why` has the remedy."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +73,6 @@ class Replace:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delete(Generic[P]):
-    """Deletion of `obj`, the owner's, which is no longer desired."""
-
-    obj: P
-
-
 def decide_creation(last: LastWrite | None, *, seen: bool) -> Create:
     """Decide how a missing object is created; `seen`: the owner's status reports such an object."""
     replaces = last is not None and bool(last.deleted_uid)
@@ -121,38 +88,39 @@ class Decider(Generic[W, P]):
     owners: Resource
     rules: Rules[W, P]
 
-    def decide(
-        self, owner: Owner, desired: W, live: P
-    ) -> Leave | EnsureWait | Foreign | Unchangeable | Replace | Update:
-        """Decide what brings an object that exists to its desired state."""
+    def decide(self, owner: Owner, desired: W, live: P) -> EnsureResult[P] | Refused | Replace | Update | None:
+        """Decide what brings an object that exists to its desired state; None where it is as desired.
+
+        A result says what is waited for; a refusal, which is to be raised, has the remedy.
+        """
         if (claimed := self.claim(owner, live)) is not None:
             return claimed
         kind = self.resource.kind
         if live.deleting:
-            return EnsureWait(f"The {kind} is being deleted, and is recreated then.")
+            return EnsureResult(None, f"The {kind} is being deleted, and is recreated then.")
         found = tuple(self.rules.differences(desired, live))
         if not found:
-            return Leave()
+            return None
         if fixed := [each for each in found if any(map(each.is_in, self._fixed))]:
             if self.rules.replace is None:
                 remedy = f"Delete the {kind}: it is then recreated."
-                return Unchangeable(f"Kubernetes does not allow changes to the {kind}: {fixed[0]}. {remedy}")
+                return Refused(f"Kubernetes does not allow changes to the {kind}: {fixed[0]}. {remedy}")
             why = f"The {kind} is being replaced, as Kubernetes does not allow this change: {fixed[0]}."
             return Replace(fixed, self.rules.replace, why)
         reported = tuple(each for each in found if each.path not in self.rules.derived) or found
         return Update(found, reported, any(each.steps[:2] == _OWNERS for each in found))
 
-    def decide_removal(self, owner: Owner, live: P | None) -> Leave | EnsureWait | Delete[P]:
-        """The next step to delete the object; what is not the owner's is not touched."""
+    def decide_removal(self, owner: Owner, live: P | None) -> EnsureResult[P] | None:
+        """The result where there is none of the owner's, or one that goes already; None where it is to be deleted."""
         if live is None or not self.rules.is_owned(live, owner.uid):
-            return Leave()
-        return EnsureWait(self.going) if live.deleting else Delete(live)
+            return EnsureResult(None)
+        return EnsureResult(None, self.going) if live.deleting else None
 
     @property
     def going(self) -> str:
         return f"The {self.resource.kind} is being deleted."
 
-    def claim(self, owner: Owner, live: P) -> EnsureWait | Foreign | None:
+    def claim(self, owner: Owner, live: P) -> EnsureResult[P] | NotOwned | None:
         """Return why an object is not this owner's, None where it is; also for the answer to a write.
 
         Its type may decode nothing of a foreign object, so only its owner is read.
@@ -163,15 +131,14 @@ class Decider(Generic[W, P]):
         predecessor = (owners.api_version, owners.kind, owner.name)
         if holder and (holder.api_version, holder.kind, holder.name) == predecessor:
             # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
-            return EnsureWait(
-                f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go."
-            )
+            why = f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go."
+            return EnsureResult(None, why)
         whose = f"belongs to {holder.kind} {holder.name}" if holder else "has no owner"
         remedy = f"Rename this {owners.kind} or delete that {kind}"
         if holder is None and self.rules.handover:
             remedy += f"; to hand it over, {self.rules.handover}"
         where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
-        return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is not changed. {remedy}.")
+        return NotOwned(f"A {kind} named {live.name} exists{where} and {whose}: it is not changed. {remedy}.")
 
     def reverted(self, owner: Owner, desired: W, answer: P, update: Update) -> str:
         """Describe what reverts an update, where its answer shows the object as it was before; "" for nothing."""

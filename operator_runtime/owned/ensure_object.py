@@ -35,13 +35,8 @@ from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.contention import DesiredDigest, Verb
 from operator_runtime.owned.ensure_decision import (
     Decider,
-    Delete,
-    EnsureWait,
-    Foreign,
     LastWrite,
-    Leave,
     Replace,
-    Unchangeable,
     Update,
     decide_creation,
     has_status,
@@ -65,10 +60,6 @@ W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
 
 
-def _always_watched(_namespace: str) -> None:
-    return None
-
-
 class Keeper(Generic[O, W, P]):
     """Keeps objects of a kind for their owners; see `ensure` and `remove`. Made by `Operator.owned`."""
 
@@ -79,7 +70,7 @@ class Keeper(Generic[O, W, P]):
         store: Store[P],
         rules: Rules[W, P],
         on_change: Callable[[O, Change[P]], None],
-        refusal: Callable[[str], KubeError | None] = _always_watched,
+        refusal: Callable[[str], KubeError | None] = lambda _: None,
     ) -> None:
         self._client = owners.client
         self._owners = owners
@@ -160,19 +151,17 @@ class Keeper(Generic[O, W, P]):
             Forbidden: the API server refuses; the same is not requested again for `REFUSED_S`.
             StaleCache: owner or object are not as the caches show them.
         """
-        match self._decider.decide_removal(owner, self._store.get(key)):
-            case Leave():
-                return EnsureResult(None)
-            case EnsureWait(why):
-                return EnsureResult(None, why)
-            case Delete(live):
-                if not self._owners.may_repair(owner, self._kind, key):
-                    return EnsureResult(live)
-                try:
-                    await self._delete(owner, live, (), propagation, digest=lambda: "absent")
-                except Conflict as error:
-                    raise self._stale(live, error) from error
-                return EnsureResult(None, self._decider.going)
+        live = self._store.get(key)
+        if (done := self._decider.decide_removal(owner, live)) is not None:
+            return done
+        assert live is not None
+        if not self._owners.may_repair(owner, self._kind, key):
+            return EnsureResult(live)
+        try:
+            await self._delete(owner, live, (), propagation, digest=lambda: "absent")
+        except Conflict as error:
+            raise self._stale(live, error) from error
+        return EnsureResult(None, self._decider.going)
 
     async def _make(self, owner: O, desired: W, key: ObjectKey, *, seen: bool) -> P | None:
         last = self._last(owner, key)
@@ -202,20 +191,19 @@ class Keeper(Generic[O, W, P]):
 
     async def _put_right(self, owner: O, desired: W, live: P, *, desired_changed: bool) -> EnsureResult[P]:
         decided = self._decider.decide(owner, desired, live)
-        match decided:
-            case EnsureWait(why):
-                return EnsureResult(None, why)
-            case Foreign(why):
-                raise NotOwned(why)
+        if isinstance(decided, NotOwned):
+            raise decided
+        if isinstance(decided, EnsureResult):
+            return decided
         key, last = key_of(live), self._last(owner, key_of(live))
         if last is not None and last.deleted_uid not in ("", live.uid):
             self._forget(owner, key)  # another client has made it
-        if isinstance(decided, Leave) or not self._owners.may_repair(owner, self._kind, key):
+        if decided is None or not self._owners.may_repair(owner, self._kind, key):
             return EnsureResult(live)
         digest = partial(self._digest, desired) if desired_changed else None
         match decided:
-            case Unchangeable(why):
-                raise Refused(why)
+            case Refused():
+                raise decided
             case Replace(fields, propagation, why):
                 await self._delete(owner, live, fields, propagation, digest=digest)
                 return EnsureResult(None, why)
@@ -304,13 +292,10 @@ class Keeper(Generic[O, W, P]):
 
     def _judged(self, owner: O, answer: P) -> EnsureResult[P]:
         """Judge the answer to a write: another client may have made the object another owner's in that moment."""
-        match self._decider.claim(owner, answer):
-            case EnsureWait(why):
-                return EnsureResult(None, why)
-            case Foreign(why):
-                raise NotOwned(why)
-            case None:
-                return EnsureResult(answer)
+        claimed = self._decider.claim(owner, answer)
+        if isinstance(claimed, NotOwned):
+            raise claimed
+        return EnsureResult(answer) if claimed is None else claimed
 
     def _may_show(self, live: P) -> bool:
         """Report whether the cache has, or may yet have, an object; one whose type does not give labels has none."""

@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.cache.store import key_of
+from operator_runtime.client.dns_names import SUBDOMAIN
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import StaleCache
@@ -39,9 +40,8 @@ A = TypeVar("A", bound="Finalizable")
 
 # What the API server takes as a finalizer: a domain, a slash and a name of at most 63 characters. On custom resources
 # it takes a domain alone, too, with a warning.
-_DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_NAME = re.compile(rf"(?=[^/]{{1,253}}/){_DOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
-_OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){_DOMAIN}")
+_NAME = re.compile(rf"(?=[^/]{{1,253}}/){SUBDOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+_OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){SUBDOMAIN}")
 # Another client that changes the object between our read and our write does so once or twice, not for ever.
 _TRIES = 5
 # The report on an object that was not reconciled for so long is forgotten: another client removed it. If not, the same

@@ -112,10 +112,7 @@ class Owners(Generic[O]):
         self._gone = self.states.keyed(_Gone)
 
     def wait_s(self, key: ObjectKey) -> float:
-        """Seconds for which an owner is not reconciled: it is gone, whatever the cache shows, or contested.
-
-        A user's change is not kept waiting.
-        """
+        """Seconds that an owner waits, as it is gone whatever the cache shows, or contested; no user's change does."""
         owner = self._store.get(key)
         if owner is None or owner.deleting:
             return 0.0

@@ -56,10 +56,7 @@ class HttpServer:
         await self.close()
 
     async def open(self) -> None:
-        """Listen. Requests are answered from now on, at `url`.
-
-        Raises ServingError where the address is taken, not this machine's, or not this process's to bind.
-        """
+        """Listen, and answer at `url` from now on; ServingError where the address is taken, or not ours to bind."""
         try:
             listening = await sockets(self._address)
         except OSError as error:

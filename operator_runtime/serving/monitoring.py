@@ -146,11 +146,8 @@ def probes_of(
 ) -> Probes:
     """/healthz and /readyz of an operator with these watches."""
     watches = [watch_check(each) for each in reflectors]
-    healthz, readyz = (
-        HealthProbe("healthz", [ping(), *health_checks]),
-        HealthProbe("readyz", [ping(), *watches, *ready_checks]),
-    )
-    return Probes(healthz, readyz)
+    healthz = HealthProbe("healthz", [ping(), *health_checks])
+    return Probes(healthz, HealthProbe("readyz", [ping(), *watches, *ready_checks]))
 
 
 def _event_families(recorder: EventRecorder) -> Iterator[Metric]:

@@ -83,32 +83,29 @@ class Metrics(CollectorRegistry):
                 yield from families
 
 
-def counter(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A family of counters from its series, as pairs of label values and number."""
-    family = CounterMetricFamily(name, help, labels=labels)
-    for each, value in values:
-        family.add_metric(each, value)
-    return family
+Values = Iterable[tuple[Sequence[str], float]]
+"""The series of a family, as pairs of label values and number."""
 
 
-def gauge(name: str, help: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A family of gauges, likewise."""
-    family = GaugeMetricFamily(name, help, labels=labels)
-    for each, value in values:
-        family.add_metric(each, value)
+def counter(name: str, help: str, labels: Sequence[str], values: Values) -> Metric:
+    """A family of counters."""
+    return _filled(CounterMetricFamily(name, help, labels=labels), values)
+
+
+def gauge(name: str, help: str, labels: Sequence[str], values: Values) -> Metric:
+    """A family of gauges."""
+    return _filled(GaugeMetricFamily(name, help, labels=labels), values)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, values: Values) -> Metric:
+    for labels, value in values:
+        family.add_metric(labels, value)
     return family
 
 
 # What each outcome counts as in `controller_runtime_reconcile_total`; all errors are "error" there.
-_RESULTS = {
-    ReconcileOutcome.SUCCESS: "success",
-    ReconcileOutcome.REQUEUE: "requeue",
-    ReconcileOutcome.REQUEUE_AFTER: "requeue_after",
-    ReconcileOutcome.ERROR: "error",
-    ReconcileOutcome.TERMINAL: "error",
-    ReconcileOutcome.TIMEOUT: "error",
-    ReconcileOutcome.BUG: "error",
-}
+_SUCCESSES = (ReconcileOutcome.SUCCESS, ReconcileOutcome.REQUEUE, ReconcileOutcome.REQUEUE_AFTER)
+_RESULTS = {outcome: outcome.value if outcome in _SUCCESSES else "error" for outcome in ReconcileOutcome}
 # The counters of errors: of which outcomes.
 _ERRORS = {
     "reconcile_errors": (
@@ -183,8 +180,8 @@ class ControllerMetrics:
         return ControllerObserver(
             counters,
             self._reconcile_s.labels(name),
-            self._queued_s.labels(name, name),
-            self._worked_s.labels(name, name),
+            self._queued_s.labels(name, name).observe,
+            self._worked_s.labels(name, name).observe,
         )
 
     def add_queue(self, name: str, queue: WorkQueue[Any]) -> None:
@@ -205,53 +202,41 @@ class ControllerMetrics:
                 for priority, number in _by_priority(queue.depth()).items()
             ),
         )
-        yield counter(
-            "workqueue_adds_total",
-            "Keys that became ready, duplicates not counted.",
-            labels,
-            ((values, queue.adds) for values, queue in queues),
-        )
-        yield counter(
-            "workqueue_retries_total",
-            "Retries that a failure scheduled.",
-            labels,
-            ((values, queue.retries) for values, queue in queues),
-        )
-        yield gauge(
-            "workqueue_unfinished_work_seconds",
-            "Seconds of work in progress, all keys together: steady growth means stuck workers.",
-            labels,
-            ((values, queue.unfinished_s()) for values, queue in queues),
-        )
-        yield gauge(
-            "workqueue_longest_running_processor_seconds",
-            "Seconds that the oldest key has been in progress, 0 if none is.",
-            labels,
-            ((values, queue.longest_running_s()) for values, queue in queues),
-        )
+        for family, name, help, value in _OF_A_QUEUE:
+            yield family(name, help, labels, ((values, value(queue)) for values, queue in queues))
+
+
+_OF_A_QUEUE: tuple[tuple[Callable[..., Metric], str, str, Callable[[WorkQueue[Any]], float]], ...] = (
+    (counter, "workqueue_adds_total", "Keys that became ready, duplicates not counted.", lambda queue: queue.adds),
+    (counter, "workqueue_retries_total", "Retries that a failure scheduled.", lambda queue: queue.retries),
+    (
+        gauge,
+        "workqueue_unfinished_work_seconds",
+        "Seconds of work in progress, all keys together: steady growth means stuck workers.",
+        lambda queue: queue.unfinished_s(),
+    ),
+    (
+        gauge,
+        "workqueue_longest_running_processor_seconds",
+        "Seconds that the oldest key has been in progress, 0 if none is.",
+        lambda queue: queue.longest_running_s(),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerObserver:
-    """Counts what one controller and its queue do, each outcome in its `counters`: hand it to both as their
-    observer.
-    """
+    """Counts what a controller and its queue do, each outcome in its `counters`: the observer of both."""
 
     counters: Mapping[ReconcileOutcome, Sequence[Counter]]
     reconcile_s: Histogram
-    queued_s: Histogram
-    worked_s: Histogram
+    queued: Callable[[float], None]
+    worked: Callable[[float], None]
 
     def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
         for each in self.counters[outcome]:
             each.inc()
         self.reconcile_s.observe(seconds)
-
-    def queued(self, seconds: float) -> None:
-        self.queued_s.observe(seconds)
-
-    def worked(self, seconds: float) -> None:
-        self.worked_s.observe(seconds)
 
 
 def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:
@@ -325,11 +310,12 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         lambda each: each.statistics.unreadable,
     )
     yield gauges("cached_objects", "Objects that the cache holds of this watch.", lambda each: each.cached_objects)
+    versions = ((labels, each.resource_version) for labels, each in held)
     yield gauge(
         "watch_stream_resource_version",
         "The last resourceVersion that the watch confirmed; absent before the first list.",
         _STREAM,
-        ((labels, float(each.resource_version)) for labels, each in held if _is_number(each.resource_version)),
+        ((labels, float(version)) for labels, version in versions if version.isascii() and version.isdigit()),
     )
 
 
@@ -354,7 +340,3 @@ def client_families(
         ("resource", "verb"),
         (dict.fromkeys(expected_writes, 0) | dict(writes)).items(),
     )
-
-
-def _is_number(version: str) -> bool:
-    return version.isascii() and version.isdigit()

@@ -91,9 +91,7 @@ class FakeClock:
         await woken
 
     async def asleep(self, sleepers: int = 1, *, deadline_s: float = _ASLEEP_DEADLINE_S) -> None:
-        """Wait until so many sleep, or more: an `advance` before that would wake none. AssertionError after the
-        deadline.
-        """
+        """Wait until so many sleep, or more: an `advance` before would wake none. AssertionError after the deadline."""
         try:
             async with asyncio.timeout(deadline_s):
                 while self.sleeping < sleepers:

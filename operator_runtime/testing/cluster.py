@@ -276,9 +276,7 @@ class SimulatedCluster:
 
     @contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
-        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process; call nothing of this
-        meanwhile.
-        """
+        """Stop the simulator's thread until the end of the block, as SIGSTOP would; call nothing of this meanwhile."""
         stopped, resume = threading.Event(), threading.Event()
 
         def hang() -> None:

@@ -57,9 +57,7 @@ def eventually(
 
 
 def await_none(find: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until there is nothing wrong: `find` returns what is, in words or as an object. Otherwise as
-    `eventually`.
-    """
+    """Wait until there is nothing wrong: `find` returns what is, in words or as an object; else as `eventually`."""
     _wait(find, _is_none, _Lateness(None, deadline_s), ())
 
 

@@ -108,7 +108,7 @@ class WorkQueue(Generic[K]):
         self.retries = 0
         self._backoff = backoff
         self._observer = observer
-        self._stopped = False
+        self.stopped = False
         self._sequence = count()
         self._due: dict[K, int] = {}
         self._bands: dict[int, OrderedDict[K, tuple[float, int]]] = {}
@@ -124,14 +124,14 @@ class WorkQueue(Generic[K]):
 
         A key that is already due keeps the higher priority and the earlier time. A stopped queue ignores it.
         """
-        if self._stopped:
+        if self.stopped:
             return
         now = self.clock()
         self._schedule(key, priority, now, now + after_s)
 
     def get_nowait(self) -> K | None:
         """The next key, which the caller must hand to `done`; None when none is ready or the queue is stopped."""
-        if self._stopped:
+        if self.stopped:
             return None
         now = self.clock()
         if self._timers and self._timers[0][0] <= now:
@@ -154,9 +154,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The work on `key`, which was handed out (else ValueError), ended. If it was added meanwhile it is ready
-        again.
-        """
+        """The work on `key`, which was handed out (else ValueError), ended. If added meanwhile it is ready again."""
         try:
             started, _ = self._processing.pop(key)
         except KeyError:
@@ -188,7 +186,7 @@ class WorkQueue(Generic[K]):
         least_s = at_least_s + self._backoff.uniform(0.0, at_least_s * _RETRY_AFTER_SPREAD)
         failures.retry_at = max(min(failures.retry_at, now + at_most_s), now + least_s)
         self.retries += 1
-        if not self._stopped:
+        if not self.stopped:
             self._schedule(key, priority, now, failures.retry_at)
         return failures.retry_at - now
 
@@ -208,11 +206,7 @@ class WorkQueue(Generic[K]):
 
     def stop(self) -> None:
         """Hand out and accept nothing from now on; what was handed out may still be finished."""
-        self._stopped = True
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped
+        self.stopped = True
 
     @property
     def processing(self) -> int:

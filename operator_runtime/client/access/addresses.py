@@ -39,9 +39,7 @@ def is_host(name: str) -> bool:
 
 
 def split_address(url: str) -> SplitResult:
-    """The parts of a URL; ValueError, with what is wrong, where its port is no number or its host none that there
-    can be.
-    """
+    """The parts of a URL; ValueError, with what is wrong, where there can be no such port or host."""
     if not url.isprintable() or " " in url:
         raise ValueError("it holds white space or control characters")
     try:

@@ -85,11 +85,7 @@ class ClientTls:
         self.changed_at = float("-inf")
 
     def context(self) -> ssl.SSLContext:
-        """The context for new connections.
-
-        Raises AuthenticationUnavailable where a file is missing or not what it should be, and there is no earlier
-        context.
-        """
+        """The context for new connections; AuthenticationUnavailable where files are no use and there is no earlier."""
         if self._context is None:
             self.update(self._plugin_certificate)
         assert self._context is not None

@@ -11,7 +11,8 @@ from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.controller.builder import Channel, Predicate, always, generation_changed
 from operator_runtime.controller.controller import Controller, Result
 from operator_runtime.identity import Program
-from operator_runtime.objects.kinds import Kind, PlainObject, plain
+from operator_runtime.objects.api_objects import PlainObject
+from operator_runtime.objects.kinds import Kind, plain
 from operator_runtime.operator import Operator
 from operator_runtime.serving.monitoring import probes_of
 from operator_runtime.workqueue.queue import LOW_PRIORITY

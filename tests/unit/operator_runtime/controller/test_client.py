@@ -21,10 +21,12 @@ from operator_runtime.client.errors import (
     KubeError,
     MalformedAnswer,
     NotFound,
+    UnreadableObject,
 )
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
-from operator_runtime.objects.kinds import Object, PlainObject, UnreadableObject, plain, typed
+from operator_runtime.objects.api_objects import Object, PlainObject
+from operator_runtime.objects.kinds import plain, typed
 from tests.unit.fake_server import FakeServer
 
 

@@ -17,7 +17,7 @@ from operator_runtime.controller.builder import (
     labels_changed,
     none_of,
 )
-from operator_runtime.objects.kinds import Metadata, PlainObject
+from operator_runtime.objects.api_objects import Metadata, PlainObject
 
 BEFORE = PlainObject(Metadata(name="a", generation=1, labels={"app": "a"}, annotations={"note": "1"}), {})
 

@@ -14,20 +14,12 @@ import pydantic
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.errors import KubeError
+from operator_runtime.client.errors import KubeError, UnreadableObject
 from operator_runtime.client.resources import CONFIG_MAPS, DEPLOYMENTS, NODES, Resource
 from operator_runtime.client.watch import Watch
+from operator_runtime.objects.api_objects import Object, OwnerReference, same
 from operator_runtime.objects.bodies import patch_body, whole_body
-from operator_runtime.objects.kinds import (
-    Kind,
-    Object,
-    OwnerReference,
-    UnreadableObject,
-    owner_reference,
-    plain,
-    same,
-    typed,
-)
+from operator_runtime.objects.kinds import Kind, owner_reference, plain, typed
 from tests.unit.operator_runtime.client.watch_support import Sink
 from tests.unit.things import Thing
 

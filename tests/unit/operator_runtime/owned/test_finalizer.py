@@ -17,8 +17,9 @@ from operator_runtime.controller.controller import StaleCache
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.events.event_bodies import Event
 from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.conditions import Condition
-from operator_runtime.objects.kinds import PlainObject, plain
+from operator_runtime.objects.kinds import plain
 from operator_runtime.owned.finalizer import Finalizer, Stage, Waiting
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.fake_server import FakeServer
