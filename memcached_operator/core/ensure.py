@@ -170,7 +170,7 @@ class Objects:
     async def _ensure_scripts(self, snapshot: Snapshot, scripts: Scripts) -> tuple[Outcome, bool]:
         """Keep the ConfigMap with the scripts of pods, and remove those that no pod needs any more.
 
-        The second result tells that it is not there, so that no server may be replaced by one that needs it.
+        The second result tells that a new pod would lack it.
         """
         memcached, last, outcome, missing = snapshot.memcached, snapshot.last, EMPTY, False
         former = self._access.caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key)

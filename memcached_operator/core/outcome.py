@@ -104,10 +104,7 @@ async def attempt(
 
 
 def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
-    """The API server failed to write this for now.
-
-    As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for it.
-    """
+    """The outcome of a write in which the API server failed for now, as a webhook: nothing else waits for it."""
     message = sentence(f"The API server failed to write the {what}: {error.message or error}")
     return Outcome(waiting=(message,), failures=(error,))
 

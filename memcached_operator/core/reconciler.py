@@ -171,7 +171,7 @@ class MemcachedReconciler:
         now: datetime,
         error: InvalidSpec,
     ) -> Result:
-        """Report why the specification cannot be read. Nothing changes meanwhile, but a hand-over comes to its end.
+        """Report why the specification cannot be read. A hand-over comes to its end, and nothing else changes.
 
         While servers have each other as peers, one that is lost makes writes at all others fail.
         """

@@ -158,10 +158,7 @@ def _stale(
 
 
 def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
-    """A sentence on the first server whose certificate is not for all names that clients use, "" where there is none.
-
-    Servers mostly show the same one.
-    """
+    """A sentence on the first server whose certificate lacks names that clients use, "" where there is none."""
     seen = set[str]()
     for each in servers:
         if each.shown is None or each.shown.certificate.fingerprint in seen:

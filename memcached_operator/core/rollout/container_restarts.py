@@ -1,6 +1,6 @@
 """Restarts by which servers come to another image in their pods, one step at a time; `next_step` chooses the step.
 
-It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
+Without the permission to patch pods servers are replaced, and a condition reports why.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class WorkloadRollout:
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
         """Build the change to make now: the user's specification first, then a step of the memory once all have it.
 
-        Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
+        Servers that are replaced during a step might find no node for it.
         """
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         paused = spec.rollout.paused and live is not None and live.has_revision

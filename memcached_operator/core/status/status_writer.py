@@ -52,9 +52,7 @@ class StatusWriter:
     async def report(
         self, memcached: MemcachedRecord, last: Status, observed: Observation, *, next_s: float | None = None
     ) -> tuple[Status, Result]:
-        """Write the status if it differs: at once where its servers are all there, else after a while.
-
-        Returns the status as it is now, and when to reconcile again.
+        """Write the status if it differs, at once or later; the status as it is now, and when to reconcile again.
 
         Args:
             next_s: when to reconcile again in any case, in seconds, None where nothing calls for it.

@@ -127,10 +127,7 @@ class HandoverReconciler:
         self.moves = MoveReconciler(access, port, self._set_peers_of, holder)
 
     async def advance(self, found: HandoverInput) -> Progress:
-        """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
-
-        Pods that are ending, and whose items do not move, wait no longer.
-        """
+        """Take the next step, of the move of a server where one is under way; a hand-over waits for its end."""
         before = found.last.handover
         handover = found.spec.handover if found.spec is not None else None
         is_wanted = handover is not None and handover.moves is not None
