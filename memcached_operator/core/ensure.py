@@ -35,13 +35,7 @@ from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRo
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
 from memcached_operator.features.restored.adoption import Adoption
-from operator_runtime import (
-    Change,
-    Keeper,
-    Kind,
-    ObjectKey,
-    Operator,
-)
+from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)
 

@@ -36,11 +36,7 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.handover_reconciler import (
-    NO_HANDOVER,
-    HandoverReconciler,
-    Progress,
-)
+from memcached_operator.features.handover.handover_reconciler import NO_HANDOVER, HandoverReconciler, Progress
 from memcached_operator.features.handover.server_state import PEERS, PeersPort
 from memcached_operator.features.handover.situation import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory

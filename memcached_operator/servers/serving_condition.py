@@ -6,14 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from memcached_operator.api.status import SERVING, Reason, first_names
-from memcached_operator.servers.certificates import (
-    Shown,
-    day_of,
-    has_expired,
-    missing_names,
-    newest,
-    stale_from_s,
-)
+from memcached_operator.servers.certificates import Shown, day_of, has_expired, missing_names, newest, stale_from_s
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 

@@ -10,13 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from memcached_operator.api import names
-from memcached_operator.api.status import (
-    DISCOURAGED,
-    Problem,
-    Status,
-    owned_part,
-    status_patch,
-)
+from memcached_operator.api.status import DISCOURAGED, Problem, Status, owned_part, status_patch
 from memcached_operator.core.access import Access
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord

@@ -34,11 +34,7 @@ from memcached_operator.features.handover.actions import (
 )
 from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
 from memcached_operator.features.handover.move.holders import MakeHolder
-from memcached_operator.features.handover.move.move_reconciler import (
-    NO_MOVE,
-    MoveReconciler,
-    without_move,
-)
+from memcached_operator.features.handover.move.move_reconciler import NO_MOVE, MoveReconciler, without_move
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
@@ -67,16 +63,7 @@ from memcached_operator.features.handover.steps import (
     is_rollout_held,
 )
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime import (
-    Condition,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    ObjectKey,
-    ServerError,
-    TooManyRequests,
-)
+from operator_runtime import Condition, Conflict, Forbidden, Invalid, NotFound, ObjectKey, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,7 @@ from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORE
 from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.observed.caches import WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from operator_runtime import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    Kind,
-    NotFound,
-    ServerError,
-    StaleCache,
-    TooManyRequests,
-)
+from operator_runtime import Conflict, Forbidden, Invalid, Kind, NotFound, ServerError, StaleCache, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
