@@ -76,13 +76,7 @@ class Config:
 class Objects:
     """Keeps the objects of one Memcached at a time; see `ensure`."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        access: Access,
-        config: Config,
-        set_limit: SetLimit,
-    ) -> None:
+    def __init__(self, operator: Operator, access: Access, config: Config, set_limit: SetLimit) -> None:
         caches = access.caches
         self._access = access
         self._config = config

@@ -99,9 +99,8 @@ class MemcachedReconciler:
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome + handover.outcome
-        if finalizer is not None:
-            outcome += finalizer_outcome(finalizer)
+        outcome = done.outcome if finalizer is None else done.outcome + finalizer_outcome(finalizer)
+        outcome += handover.outcome
         if self._access.owners.contention.is_budget_used(key):
             return Result()
         is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
