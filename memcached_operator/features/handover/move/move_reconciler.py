@@ -20,8 +20,7 @@ from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNO
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.outcome import EMPTY, Outcome
-from memcached_operator.core.rollout.container_restarts import AT_ONCE
+from memcached_operator.core.outcome import AT_ONCE, EMPTY, Outcome
 from memcached_operator.core.rollout.server_states import is_stale
 from memcached_operator.features.handover.move.holders import Holders, MakeHolder
 from memcached_operator.features.handover.move.move_memory import MoveMemory
