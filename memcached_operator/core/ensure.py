@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
-from prometheus_client import Metric
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
@@ -80,7 +79,7 @@ class Objects:
         caches = access.caches
         self._access = access
         self._config = config
-        self._counts = RepairCounts(caches.auxiliary)
+        self.repairs = RepairCounts(caches.auxiliary)
 
         def owned(
             kind: Kind[Any], codec: Codec[Any], of: OwnedKind | None = None, **cache: Any
@@ -93,13 +92,14 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         self.adoption = Adoption(access)
+        self.lock = RolloutLock(lambda: rollouts_left(caches), access.enqueue)
         self._workloads = WorkloadRollout(
             access,
             workloads,
             config.workload,
             LiveMemory(access, set_limit, credentials=config.credentials),
             ServerRollout(access),
-            RolloutLock(lambda: rollouts_left(caches), access.enqueue),
+            self.lock,
         )
         self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
@@ -139,10 +139,6 @@ class Objects:
             return True
         outcome = await self.lists.ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
-
-    def release(self, key: ObjectKey) -> None:
-        """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""
-        self._workloads.release(key)
 
     async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:
         """Keep the Service; its name, "" where it is not there."""
@@ -225,16 +221,13 @@ class Objects:
         doing = keeper.ensure(memcached, desired, seen=seen and not is_pending, desired_changed=follows or is_pending)
         return await attempt(kind, doing, is_pending=is_pending, blocking=blocking)
 
-    def families(self) -> Iterator[Metric]:
-        return self._counts.families()
-
     def _report_change(self, kind: str, of: OwnedKind | None, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = change_in_words(memcached, kind, change, of)
         if not change.desired_changed and not change.deleted:
             for path in paths:
-                self._counts.count(kind, path)
+                self.repairs.count(kind, path)
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if text.note and not change.routine:

@@ -94,7 +94,7 @@ class MemcachedReconciler:
         try:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
-            self._objects.release(key)
+            self._objects.lock.leave(key)
             return await self._report_unreadable(memcached, last, owned, seen, now, error)
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
@@ -116,7 +116,7 @@ class MemcachedReconciler:
 
     async def _ended(self, key: ObjectKey, memcached: MemcachedRecord | None) -> Result:
         """End what is being deleted, or is gone: others wait for it no longer, nor do its pods for a move."""
-        self._objects.release(key)
+        self._objects.lock.leave(key)
         dismissed = await self._handovers.moves.dismiss(self._access.caches.pods_of(key), self._utc_now())
         if memcached is None:
             self.debounce.forget(key)
@@ -201,7 +201,7 @@ class MemcachedReconciler:
         return found
 
     def families(self) -> Iterator[Metric]:
-        yield from self._objects.families()
+        yield from self._objects.repairs.families()
         yield from self._handovers.results.families()
         yield from self._handovers.moves.results.families()
         yield contested_family(len(self._access.owners.contention))

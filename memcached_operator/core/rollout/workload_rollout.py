@@ -104,10 +104,6 @@ class WorkloadRollout:
             outcome += _leaving(other, snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
-    def release(self, key: ObjectKey) -> None:
-        """Release the lock of a Memcached that is reconciled no more, so that others need not wait for it."""
-        self._lock.leave(key)
-
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
         """Build the change to make now: the user's specification first, then a step of the memory once all have it.
 
