@@ -162,22 +162,18 @@ class Deletion:
         access: Access,
         status_writer: StatusWriter,
         follow: Callable[[MemcachedRecord, Spec, Sequence[str]], Awaitable[bool]],
-        *,
-        desired: bool,
     ) -> None:
         """
         Args:
             follow: has the published list follow the servers; whether that is so.
-            desired: each Memcached is to have the finalizer. What carries it is released in any case.
         """
         self._access = access
         self._status = status_writer
         self._follow = follow
-        self.desired = desired
         self.progress = access.owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
             *(FINALIZER, access.client, MEMCACHEDS, self._clean_up),
-            add=desired,
+            add=access.config.finalizer,
             events=None,
             owners=access.owners,
             clock=access.clock,

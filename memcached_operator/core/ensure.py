@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from memcached_operator.api.status import Problem, Reason, Status
-from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.metrics import RepairCounts
-from memcached_operator.core.objects.holder import holder, with_room
 from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, SCRIPTS_INDEX, scripts_config_map
 from memcached_operator.core.objects.scripts import Scripts
 from memcached_operator.core.objects.service import SERVICES, service, with_names
-from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
-from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
@@ -39,46 +34,12 @@ from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Configuration of a Memcached's reconcile, from the settings.
-
-    Attributes:
-        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
-        operator_image: that the operator runs, "" where its own pod has it.
-        credentials: the Secrets that servers require may be read.
-    """
-
-    image: str
-    user_id: int | None
-    status_delay_s: float
-    operator_namespace: str = ""
-    finalizer: bool = False
-    operator_image: str = ""
-    credentials: bool = False
-    memory_scaling_window_s: float = 600.0
-
-    def workload(
-        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
-    ) -> WorkloadManifest:
-        image = spec.image or self.image
-        return desired_workload(
-            kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
-        )
-
-    def holder(
-        self, memcached: MemcachedRecord, spec: Spec, restart: str, annotations: Mapping[str, str]
-    ) -> WorkloadManifest:
-        return holder(self.workload("StatefulSet", memcached, 1, with_room(spec), False, restart), annotations)
-
-
 class Objects:
     """Keeps the objects of one Memcached at a time; see `ensure`."""
 
-    def __init__(self, operator: Operator, access: Access, config: Config, set_limit: SetLimit) -> None:
-        caches = access.caches
+    def __init__(self, operator: Operator, access: Access, set_limit: SetLimit) -> None:
+        caches, config = access.caches, access.config
         self._access = access
-        self._config = config
         self.repairs = RepairCounts(caches.auxiliary)
 
         def owned(
@@ -96,8 +57,7 @@ class Objects:
         self._workloads = WorkloadRollout(
             access,
             workloads,
-            config.workload,
-            LiveMemory(access, set_limit, credentials=config.credentials),
+            LiveMemory(access, set_limit),
             ServerRollout(access),
             self.lock,
         )
@@ -186,7 +146,7 @@ class Objects:
         memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
         if snapshot.moving is not None and snapshot.moving.overrides:
             spec = spec.model_copy(update=snapshot.moving.overrides)
-        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._config.operator_namespace))
+        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.config.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
             rivals = self._access.caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))

@@ -18,9 +18,9 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.access import Access, recorded_by
+from memcached_operator.core.access import Access, Config, recorded_by
 from memcached_operator.core.deletion import Deletion
-from memcached_operator.core.ensure import Config, Objects
+from memcached_operator.core.ensure import Objects
 from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -66,16 +66,18 @@ class MemcachedReconciler:
     ) -> None:
         owners = operator.owners(MEMCACHEDS)
         record_event = recorded_by(operator.events)
-        self._access = access = Access(operator.client, caches, owners, record_event, enqueue, clock, stats_cache)
+        self._access = access = Access(
+            config, operator.client, caches, owners, record_event, enqueue, clock, stats_cache
+        )
         self._utc_now = utc_now
         self._remembered = owners.states.keyed(Remembered)
         self._unmounted = MountFailures(access)
         self.debounce = StatusDebounce(config.status_delay_s, clock)
         self._status = StatusWriter(access, self.debounce, utc_now)
-        self._objects = Objects(operator, access, config, set_limit)
+        self._objects = Objects(operator, access, set_limit)
         self.scaler = Scaler(caches, owners.states, config.memory_scaling_window_s, clock)
-        self._handovers = HandoverReconciler(access, peers_port, config.holder)
-        self._deletion = Deletion(access, self._status, self._objects.lists.follow, desired=config.finalizer)
+        self._handovers = HandoverReconciler(access, peers_port)
+        self._deletion = Deletion(access, self._status, self._objects.lists.follow)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the objects and the status of one Memcached to what they should be.
@@ -129,7 +131,7 @@ class MemcachedReconciler:
     ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
         """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
         why_not = None
-        if self._deletion.desired or self._deletion.progress.find(memcached.key) is not None:
+        if self._access.config.finalizer or self._deletion.progress.find(memcached.key) is not None:
             memcached, why_not = await self._deletion.add_finalizer(memcached)
         if memcached.restored_from:
             await self._objects.adoption.adopt(memcached)

@@ -31,7 +31,6 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
-from memcached_operator.features.handover.move.holders import MakeHolder
 from memcached_operator.features.handover.move.move_reconciler import NO_MOVE, MoveReconciler, without_move
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.progress_messages import (
@@ -99,7 +98,7 @@ NO_HANDOVER: Final = Progress()
 class HandoverReconciler:
     """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
 
-    def __init__(self, access: Access, port: PeersPort, holder: MakeHolder) -> None:
+    def __init__(self, access: Access, port: PeersPort) -> None:
         self._access = access
         self.known = access.owners.states.keyed(HandoverMemory)
         self._port = port
@@ -108,7 +107,7 @@ class HandoverReconciler:
             "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
             *("handed_over", "given_up"),
         )
-        self.moves = MoveReconciler(access, port, self._set_peers_of, holder)
+        self.moves = MoveReconciler(access, port, self._set_peers_of)
 
     async def advance(self, found: HandoverInput) -> Progress:
         """Take the next step, of the move of a server where one is under way; a hand-over waits for its end."""

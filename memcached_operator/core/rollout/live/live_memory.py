@@ -91,10 +91,9 @@ class Resizes(dict[str, ServerResize]):
 class LiveMemory:
     """Changes the memory of servers of one Memcached at a time; see `resize`."""
 
-    def __init__(self, access: Access, set_limit: SetLimit, *, credentials: bool) -> None:
+    def __init__(self, access: Access, set_limit: SetLimit) -> None:
         self._access = access
         self._set_limit = set_limit
-        self._credentials = credentials
         self._resizes: bool | None = None
 
     async def why_not(self, pods: Sequence[PodRecord], known: Resizes | None) -> str:
@@ -114,7 +113,7 @@ class LiveMemory:
                 self._resizes = await self._access.client.serves(RESIZABLE_PODS, "resize")
             except (KubeError, ValueError) as error:
                 logger.debug("whether pods can be resized is not known: %s", error)
-        return Means(self._credentials, self._resizes)
+        return Means(self._access.config.credentials, self._resizes)
 
     async def resize(
         self,

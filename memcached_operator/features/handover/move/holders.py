@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import holder_key, holder_label
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
-from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
@@ -26,16 +24,12 @@ logger = logging.getLogger(__name__)
 _AGAIN_S: Final = 10.0
 """After so long a holder that the API server refused is tried again."""
 
-MakeHolder: TypeAlias = Callable[[MemcachedRecord, Spec, str, Mapping[str, str]], WorkloadManifest]
-"""Makes the StatefulSet of a holder, by the text that requested a restart of servers, and annotations of its pod."""
-
 
 class Holders:
     """Finds, makes and deletes the holder of one Memcached at a time."""
 
-    def __init__(self, access: Access, make: MakeHolder) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
-        self._make = make
 
     def find(self, memcached: MemcachedRecord) -> Holder | None:
         """The holder that there is; its pod only where that was made for the same server."""
@@ -61,7 +55,7 @@ class Holders:
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
         workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         restart = workload.restart if workload is not None else ""
-        made = self._make(memcached, spec, restart, annotations)
+        made = self._access.config.holder(memcached, spec, restart, annotations)
         try:
             await self._access.client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
