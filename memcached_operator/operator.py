@@ -7,7 +7,7 @@ from functools import partial
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.api import names
-from memcached_operator.core.ensure import Config
+from memcached_operator.core.access import Config
 from memcached_operator.core.metrics import condition_family, memcached_families
 from memcached_operator.core.objects.labels import POD_SELECTOR
 from memcached_operator.core.objects.owned_kind import OwnedKind

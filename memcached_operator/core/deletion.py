@@ -1,9 +1,8 @@
 """The end of a Memcached with our finalizer: its workload is deleted, and it goes when its pods are gone.
 
-What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
-there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
-does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands next to the
-servers is the garbage collector's affair alone.
+What is to be done follows from what there is, never from what was done before. The workload, of which there are two
+while servers move from one to the other, is followed by its ownerReference, as the garbage collector does: one that was
+orphaned, or that has another owner, is neither deleted nor waited for.
 """
 
 from __future__ import annotations
@@ -163,22 +162,18 @@ class Deletion:
         access: Access,
         status_writer: StatusWriter,
         follow: Callable[[MemcachedRecord, Spec, Sequence[str]], Awaitable[bool]],
-        *,
-        desired: bool,
     ) -> None:
         """
         Args:
             follow: has the published list follow the servers; whether that is so.
-            desired: each Memcached is to have the finalizer. What carries it is released in any case.
         """
         self._access = access
         self._status = status_writer
         self._follow = follow
-        self.desired = desired
         self.progress = access.owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
             *(FINALIZER, access.client, MEMCACHEDS, self._clean_up),
-            add=desired,
+            add=access.config.finalizer,
             events=None,
             owners=access.owners,
             clock=access.clock,
@@ -187,10 +182,7 @@ class Deletion:
     async def add_finalizer(
         self, memcached: MemcachedRecord
     ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
-        """Return the Memcached with the finalizer, and why it could not be put there, for now or at all.
-
-        All else goes on.
-        """
+        """Return the Memcached with the finalizer, or why it could not be put there; all else goes on."""
         # What was done for one of the same name that was deleted before is over.
         self.progress.drop(memcached.key)
         try:
@@ -261,11 +253,7 @@ class Deletion:
         return progress.step if isinstance(progress.step, DeletionWait) else None
 
     async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:
-        """Delete that workload.
-
-        Its pods go first: when it is gone, so are they. The version guards one that is being orphaned,
-        which the cache may not have seen yet.
-        """
+        """Delete a workload, its pods first. The version guards one that is being orphaned, unseen by the cache."""
         kind, version = WORKLOADS[live.kind], live.resource_version
         try:
             with self._access.owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
@@ -343,10 +331,7 @@ def _at_latest(result: Result, after_s: float) -> Result:
 
 
 def _holders(memcached: MemcachedRecord) -> str:
-    """Describe what keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
-
-    Its servers have no owner as soon as the garbage collector has orphaned them.
-    """
+    """Describe what keeps a Memcached without our finalizer, in a sentence; "" for nothing or an orphan."""
     if ORPHAN_FINALIZER in memcached.finalizers:
         return ""
     if foreign := foreign_finalizers(memcached.finalizers, FINALIZER):

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
-from prometheus_client import Metric
 
 from memcached_operator.api.status import Problem, Reason, Status
-from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.metrics import RepairCounts
-from memcached_operator.core.objects.holder import holder, with_room
 from memcached_operator.core.objects.owned_kind import Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, SCRIPTS_INDEX, scripts_config_map
 from memcached_operator.core.objects.scripts import Scripts
 from memcached_operator.core.objects.service import SERVICES, service, with_names
-from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
-from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
@@ -35,64 +29,18 @@ from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRo
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
 from memcached_operator.features.restored.adoption import Adoption
-from operator_runtime import (
-    Change,
-    Keeper,
-    Kind,
-    ObjectKey,
-    Operator,
-)
+from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Configuration of a Memcached's reconcile, from the settings.
-
-    Attributes:
-        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
-        operator_image: that the operator runs, "" where its own pod has it.
-        credentials: the Secrets that servers require may be read.
-    """
-
-    image: str
-    user_id: int | None
-    status_delay_s: float
-    operator_namespace: str = ""
-    finalizer: bool = False
-    operator_image: str = ""
-    credentials: bool = False
-    memory_scaling_window_s: float = 600.0
-
-    def workload(
-        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
-    ) -> WorkloadManifest:
-        image = spec.image or self.image
-        return desired_workload(
-            kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
-        )
-
-    def holder(
-        self, memcached: MemcachedRecord, spec: Spec, restart: str, annotations: Mapping[str, str]
-    ) -> WorkloadManifest:
-        return holder(self.workload("StatefulSet", memcached, 1, with_room(spec), False, restart), annotations)
 
 
 class Objects:
     """Keeps the objects of one Memcached at a time; see `ensure`."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        access: Access,
-        config: Config,
-        set_limit: SetLimit,
-    ) -> None:
-        caches = access.caches
+    def __init__(self, operator: Operator, access: Access, set_limit: SetLimit) -> None:
+        caches, config = access.caches, access.config
         self._access = access
-        self._config = config
-        self._counts = RepairCounts(caches.auxiliary)
+        self.repairs = RepairCounts(caches.auxiliary)
 
         def owned(
             kind: Kind[Any], codec: Codec[Any], of: OwnedKind | None = None, **cache: Any
@@ -105,13 +53,13 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         self.adoption = Adoption(access)
+        self.lock = RolloutLock(lambda: rollouts_left(caches), access.enqueue)
         self._workloads = WorkloadRollout(
             access,
             workloads,
-            config.workload,
-            LiveMemory(access, set_limit, credentials=config.credentials),
+            LiveMemory(access, set_limit),
             ServerRollout(access),
-            RolloutLock(lambda: rollouts_left(caches), access.enqueue),
+            self.lock,
         )
         self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
@@ -152,10 +100,6 @@ class Objects:
         outcome = await self.lists.ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
-    def release(self, key: ObjectKey) -> None:
-        """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""
-        self._workloads.release(key)
-
     async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:
         """Keep the Service; its name, "" where it is not there."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
@@ -170,7 +114,7 @@ class Objects:
     async def _ensure_scripts(self, snapshot: Snapshot, scripts: Scripts) -> tuple[Outcome, bool]:
         """Keep the ConfigMap with the scripts of pods, and remove those that no pod needs any more.
 
-        The second result tells that it is not there, so that no server may be replaced by one that needs it.
+        The second result tells that a new pod would lack it.
         """
         memcached, last, outcome, missing = snapshot.memcached, snapshot.last, EMPTY, False
         former = self._access.caches.auxiliary[SCRIPT_CONFIG_MAPS].by_index(SCRIPTS_INDEX, memcached.key)
@@ -202,7 +146,7 @@ class Objects:
         memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
         if snapshot.moving is not None and snapshot.moving.overrides:
             spec = spec.model_copy(update=snapshot.moving.overrides)
-        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._config.operator_namespace))
+        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.config.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
             rivals = self._access.caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
@@ -237,16 +181,13 @@ class Objects:
         doing = keeper.ensure(memcached, desired, seen=seen and not is_pending, desired_changed=follows or is_pending)
         return await attempt(kind, doing, is_pending=is_pending, blocking=blocking)
 
-    def families(self) -> Iterator[Metric]:
-        return self._counts.families()
-
     def _report_change(self, kind: str, of: OwnedKind | None, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = change_in_words(memcached, kind, change, of)
         if not change.desired_changed and not change.deleted:
             for path in paths:
-                self._counts.count(kind, path)
+                self.repairs.count(kind, path)
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if text.note and not change.routine:

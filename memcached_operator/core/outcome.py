@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from memcached_operator.api.status import Problem, Reason, sentence
 from memcached_operator.core.objects.owned_object import OwnedRecord
-from memcached_operator.core.objects.refusal_reasons import refused
+from memcached_operator.core.objects.refusal_reasons import refusal_reason, refused
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
-from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
+from operator_runtime import (
+    Client,
+    Conflict,
+    EnsureResult,
+    Forbidden,
+    Invalid,
+    Kind,
+    NotFound,
+    NotOwned,
+    Refused,
+    ServerError,
+    TooManyRequests,
+)
 
 R = TypeVar("R", bound=OwnedRecord)
 
@@ -63,6 +75,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 EMPTY: Final = Outcome()
 """Of a step with nothing to report or do, as nearly all are."""
+AT_ONCE: Final = Outcome(requeue_s=0.0)
+"""Of a write after which there is more to do, as soon as the cache shows it."""
+WriteRefusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | ServerError | TooManyRequests
+WRITE_REFUSALS: Final = get_args(WriteRefusal)
 
 
 def soonest(*after_s: float | None) -> float | None:
@@ -104,12 +120,26 @@ async def attempt(
 
 
 def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
-    """The API server failed to write this for now.
-
-    As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for it.
-    """
+    """The outcome of a write in which the API server failed for now, as a webhook: nothing else waits for it."""
     message = sentence(f"The API server failed to write the {what}: {error.message or error}")
     return Outcome(waiting=(message,), failures=(error,))
+
+
+def refused_write(client: Client, kind: Kind[Any], live: Any, what: str, error: WriteRefusal) -> Outcome:
+    """The outcome of a write of an object in the cache: done again, reported with its cause, or tried again.
+
+    Args:
+        what: could not be done, as the beginning of a sentence.
+    """
+    message = f"{what}: {error.message or error}"
+    match error:
+        case Conflict() | NotFound():
+            client.outdated(kind, live)
+            return AT_ONCE
+        case Forbidden() | Invalid():
+            return Outcome((Problem(refusal_reason(error.message), message, blocking=False),))
+        case ServerError() | TooManyRequests():
+            return Outcome(waiting=(message,), failures=(error,))
 
 
 def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests) -> Outcome:

@@ -18,9 +18,9 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.access import Access, recorded_by
+from memcached_operator.core.access import Access, Config, recorded_by
 from memcached_operator.core.deletion import Deletion
-from memcached_operator.core.ensure import Config, Objects
+from memcached_operator.core.ensure import Objects
 from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -36,11 +36,7 @@ from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
-from memcached_operator.features.handover.handover_reconciler import (
-    NO_HANDOVER,
-    HandoverReconciler,
-    Progress,
-)
+from memcached_operator.features.handover.handover_reconciler import NO_HANDOVER, HandoverReconciler, Progress
 from memcached_operator.features.handover.server_state import PEERS, PeersPort
 from memcached_operator.features.handover.situation import HandoverInput, desired_list, unchanged_list
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
@@ -70,16 +66,18 @@ class MemcachedReconciler:
     ) -> None:
         owners = operator.owners(MEMCACHEDS)
         record_event = recorded_by(operator.events)
-        self._access = access = Access(operator.client, caches, owners, record_event, enqueue, clock, stats_cache)
+        self._access = access = Access(
+            config, operator.client, caches, owners, record_event, enqueue, clock, stats_cache
+        )
         self._utc_now = utc_now
         self._remembered = owners.states.keyed(Remembered)
         self._unmounted = MountFailures(access)
         self.debounce = StatusDebounce(config.status_delay_s, clock)
         self._status = StatusWriter(access, self.debounce, utc_now)
-        self._objects = Objects(operator, access, config, set_limit)
+        self._objects = Objects(operator, access, set_limit)
         self.scaler = Scaler(caches, owners.states, config.memory_scaling_window_s, clock)
-        self._handovers = HandoverReconciler(access, peers_port, config.holder)
-        self._deletion = Deletion(access, self._status, self._objects.lists.follow, desired=config.finalizer)
+        self._handovers = HandoverReconciler(access, peers_port)
+        self._deletion = Deletion(access, self._status, self._objects.lists.follow)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Bring the objects and the status of one Memcached to what they should be.
@@ -98,14 +96,13 @@ class MemcachedReconciler:
         try:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
-            self._objects.release(key)
+            self._objects.lock.leave(key)
             return await self._report_unreadable(memcached, last, owned, seen, now, error)
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome + handover.outcome
-        if finalizer is not None:
-            outcome += finalizer_outcome(finalizer)
+        outcome = done.outcome if finalizer is None else done.outcome + finalizer_outcome(finalizer)
+        outcome += handover.outcome
         if self._access.owners.contention.is_budget_used(key):
             return Result()
         is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
@@ -121,7 +118,7 @@ class MemcachedReconciler:
 
     async def _ended(self, key: ObjectKey, memcached: MemcachedRecord | None) -> Result:
         """End what is being deleted, or is gone: others wait for it no longer, nor do its pods for a move."""
-        self._objects.release(key)
+        self._objects.lock.leave(key)
         dismissed = await self._handovers.moves.dismiss(self._access.caches.pods_of(key), self._utc_now())
         if memcached is None:
             self.debounce.forget(key)
@@ -134,7 +131,7 @@ class MemcachedReconciler:
     ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
         """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
         why_not = None
-        if self._deletion.desired or self._deletion.progress.find(memcached.key) is not None:
+        if self._access.config.finalizer or self._deletion.progress.find(memcached.key) is not None:
             memcached, why_not = await self._deletion.add_finalizer(memcached)
         if memcached.restored_from:
             await self._objects.adoption.adopt(memcached)
@@ -171,7 +168,7 @@ class MemcachedReconciler:
         now: datetime,
         error: InvalidSpec,
     ) -> Result:
-        """Report why the specification cannot be read. Nothing changes meanwhile, but a hand-over comes to its end.
+        """Report why the specification cannot be read. A hand-over comes to its end, and nothing else changes.
 
         While servers have each other as peers, one that is lost makes writes at all others fail.
         """
@@ -206,7 +203,7 @@ class MemcachedReconciler:
         return found
 
     def families(self) -> Iterator[Metric]:
-        yield from self._objects.families()
+        yield from self._objects.repairs.families()
         yield from self._handovers.results.families()
         yield from self._handovers.moves.results.families()
         yield contested_family(len(self._access.owners.contention))

@@ -84,10 +84,7 @@ def read_certificate(der: bytes) -> Certificate | None:
 
 
 def first_of_chain(chain: bytes) -> Certificate | None:
-    """The certificate that a server shows of such a file, PEM; None where nothing can be made of it.
-
-    What surrounds it may be comments in any encoding, as OpenSSL has it.
-    """
+    """The certificate that a server shows of such a file, PEM with any comments; None where none can be read."""
     found = _PEM.search(chain)
     try:
         return read_certificate(binascii.a2b_base64(found[1])) if found is not None else None

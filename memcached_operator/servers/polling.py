@@ -101,10 +101,7 @@ class Rounds:
 
 
 class Poller:
-    """Queries the servers that are due, a few at once, and reports whose Memcached has other news by it.
-
-    A runnable of the manager's: it begins when this process leads, and does nothing that a reconcile waits for.
-    """
+    """Queries the servers that are due, a few at once, while this process leads; reports Memcacheds with news."""
 
     name = "server stats"
 

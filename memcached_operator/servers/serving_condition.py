@@ -6,14 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from memcached_operator.api.status import SERVING, Reason, first_names
-from memcached_operator.servers.certificates import (
-    Shown,
-    day_of,
-    has_expired,
-    missing_names,
-    newest,
-    stale_from_s,
-)
+from memcached_operator.servers.certificates import Shown, day_of, has_expired, missing_names, newest, stale_from_s
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 
@@ -158,10 +151,7 @@ def _stale(
 
 
 def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
-    """A sentence on the first server whose certificate is not for all names that clients use, "" where there is none.
-
-    Servers mostly show the same one.
-    """
+    """A sentence on the first server whose certificate lacks names that clients use, "" where there is none."""
     seen = set[str]()
     for each in servers:
         if each.shown is None or each.shown.certificate.fingerprint in seen:

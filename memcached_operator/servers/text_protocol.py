@@ -119,10 +119,7 @@ def _after(line: bytes, received: bytes) -> bytes:
 
 
 def answer_of(received: bytes) -> StatsAnswer | Failure | None:
-    """Parse the answers to `stats` and to `stats items`; None while they are not whole.
-
-    One that does not give its items by size class gives none.
-    """
+    """Parse the answers to `stats`, and to `stats items` if there are items; None while they are not whole."""
     end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
     if end == 1:  # there is none
         found = stats_of(received)

@@ -142,7 +142,7 @@ def named_in_code(source: str) -> set[str]:
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(
-                func=ast.Name(id="record_event") | ast.Attribute(attr="_record_event"),
+                func=ast.Name(id="record_event") | ast.Attribute(attr="record_event"),
                 args=[_, _, ast.Constant(value=str(reason)), *_],
             ):
                 found.add(reason)

@@ -51,10 +51,7 @@ def applied_text(spec: Spec, fields: tuple[str, ...] = OF_SERVERS) -> str:
 
 
 def applied_spec(annotations: Mapping[str, str] | None) -> Spec | None:
-    """Read the specification from which an object was made; None where another client wrote that, or removed it.
-
-    Its fields may contradict each other: it has not all of them.
-    """
+    """Read the specification from which an object was made, in part; None where another client changed that."""
     return _applied_spec((annotations or {}).get(APPLIED_ANNOTATION, ""))
 
 

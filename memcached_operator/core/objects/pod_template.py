@@ -70,9 +70,7 @@ class Pods(NamedTuple):
 
 
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
-    """The pods of the Memcached of that name.
-
-    The template's annotations have what of it only a new pod takes on, and what a running server can be given as well.
+    """The pods of a Memcached. Annotations separate what only a new pod takes on from what a running server can get.
 
     Args:
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
@@ -216,10 +214,7 @@ def _sleep_s(spec: Spec) -> int:
 
 
 def _with_agreeing(given: Mapping[str, Any], sidecar: str) -> Mapping[str, Any]:
-    """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
-
-    What it has for the sidecar itself goes before that.
-    """
+    """Have the sidecar run as memcached is, or it may not signal it; what a user has for the sidecar goes first."""
     server, own = find(given, "spec", "containers", labels.CONTAINER), find(given, "spec", "initContainers", sidecar)
     common = {field: server[field] for field in _LIKE_SERVER if isinstance(server, Mapping) and field in server}
     if not common:

@@ -22,8 +22,7 @@ _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
 
 
 def parts(given: Mapping[str, Any], made: Mapping[str, Any], at: Keys = (), of: str = "") -> Iterator[Part]:
-    """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing, as in all
-    of the API.
+    """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing.
 
     Args:
         given: a template, or a part of one, that is `keyed`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import POD_SELECTOR, MemcachedOwner
@@ -16,7 +16,10 @@ from memcached_operator.core.objects.owned_kind import CachedResource, Known, Ow
 from memcached_operator.core.objects.owned_object import Codec, OwnedRecord, metadata
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.scripts import ConfigMapManifest, Scripts, held, suffix, suffix_in
-from operator_runtime import Difference, ObjectKey, Store, differences
+from operator_runtime import Difference, ObjectKey, differences
+
+if TYPE_CHECKING:
+    from operator_runtime import Store
 
 IMMUTABLE: Final = "immutable"
 SCRIPTS_INDEX: Final = "scripts"

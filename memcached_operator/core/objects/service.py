@@ -9,13 +9,7 @@ import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.applied_spec import applied_spec, applied_text
-from memcached_operator.core.objects.labels import (
-    APPLIED_ANNOTATION,
-    PORT,
-    PORT_NAME,
-    MemcachedOwner,
-    selector_labels,
-)
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, PORT, PORT_NAME, MemcachedOwner, selector_labels
 from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Difference, Fields, differences, names_of, no_longer

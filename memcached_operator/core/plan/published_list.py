@@ -179,8 +179,7 @@ def drain_left_s(drain: Drain, drain_s: int, now: datetime) -> float:
 
 
 def without_future_times(last: Status, now: datetime) -> Status:
-    """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
-    as long as it was."""
+    """The status without times that are yet to come, as of a leader whose clock was ahead: they drained too long."""
     written = last.draining or ()
     draining = tuple(msgspec.structs.replace(each, startTime=bounded_time(each.startTime, now)) for each in written)
     return last if draining == written else msgspec.structs.replace(last, draining=draining)
@@ -216,8 +215,7 @@ def _live_replicas(owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodR
 
 
 def _replicas(size: int, live: int, last: Status, drained: Sequence[Drain], unknown: Collection[int]) -> int:
-    """Count the pods that a StatefulSet is to have. The status as it was written decides: what is yet to leave the list
-    stays."""
+    """Count the pods that a StatefulSet is to have: what is yet to leave the list by the status stays."""
     written = drains_of_stateful_set(last)
     drained_from = min((each.firstOrdinal for each in written if each in drained), default=live)
     kept = [size, *(ordinal + 1 for ordinal in (*listed_ordinals(last), *unknown))]

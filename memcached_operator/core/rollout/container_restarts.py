@@ -1,36 +1,32 @@
 """Restarts by which servers come to another image in their pods, one step at a time; `next_step` chooses the step.
 
-It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
+Without the permission to patch pods servers are replaced, and a condition reports why.
 """
 
 from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import Final, TypeAlias, get_args
+from typing import Final
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
-from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
+from memcached_operator.core.objects.refusal_reasons import is_permission_missing
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome
+from memcached_operator.core.outcome import AT_ONCE, EMPTY, WRITE_REFUSALS, Outcome, refused_write
 from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.next_step import left_of
-from operator_runtime import Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
+from operator_runtime import Forbidden
 
 logger = logging.getLogger(__name__)
 
 # So long a server that is ready is given to report how many items it has.
 QUERY_FOR_S: Final = 10.0
-AT_ONCE: Final = Outcome(requeue_s=0.0)
-"""The Memcached is reconciled again as soon as the cache shows the write of its pod."""
-_Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequests | ServerError
-_REFUSALS: Final = get_args(_Refusal)
 
 
 class Restarts(dict[str, int]):
@@ -69,11 +65,11 @@ class ContainerRestarts:
         try:
             body = in_place.change(pod, workload, desired, now.timestamp())
             await self._access.client.strategic_patch(PODS, pod, body)
-        except _REFUSALS as error:
+        except WRITE_REFUSALS as error:
             if isinstance(error, Forbidden) and is_permission_missing(error):
                 known.refused = error.message or str(error)
                 return None
-            return self._not_changed(pod, error)
+            return refused_write(self._access.client, PODS, pod, f"{pod.name} cannot be changed in place", error)
         known.refused = ""
         if (items := self._items(pod)) is not None:
             known[pod.uid] = items
@@ -100,8 +96,8 @@ class ContainerRestarts:
             return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:
             await self._access.client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
-        except _REFUSALS as error:
-            return self._not_changed(pod, error)
+        except WRITE_REFUSALS as error:
+            return refused_write(self._access.client, PODS, pod, f"{pod.name} cannot be changed in place", error)
         known.pop(pod.uid, None)
         counted = f" with {has} of {had} items" if had is not None and has is not None else ""
         fields = {"action": "restarted", "server": pod.name, "left": stale - 1, "items": has, "before": had}
@@ -135,15 +131,3 @@ class ContainerRestarts:
         answer = server.answer if server is not None else None
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
-
-    def _not_changed(self, pod: PodRecord, error: _Refusal) -> Outcome:
-        """Return the outcome of a pod that could not be changed."""
-        message = f"{pod.name} cannot be changed in place: {error.message or error}"
-        match error:
-            case Conflict() | NotFound():
-                self._access.client.outdated(PODS, pod)
-                return AT_ONCE
-            case Forbidden() | Invalid():
-                return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
-            case TooManyRequests() | ServerError():
-                return Outcome(waiting=(message,), failures=(error,))

@@ -89,10 +89,7 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
 
 
 def needs_admission(pod: PodRecord, image: str) -> bool:
-    """Report whether only a new pod would get the desired image: admission changed the one that this pod has.
-
-    Webhooks that name a mirror mostly do so as pods are created, and not when they are changed.
-    """
+    """Report whether only a new pod would get the image: admission gave this one another, as of a mirror."""
     return pod.rewritten and pod.image != image
 
 
@@ -117,7 +114,7 @@ def is_restarting(pod: PodRecord, now_s: float) -> bool:
 def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
     """Report whether it serves by the present template.
 
-    One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
+    One that was given its former image back need not have restarted: its node could not be reached meanwhile.
     """
     request = requested(pod)
     if request is None or not is_in_progress(pod, workload) or not pod.ready:
@@ -143,10 +140,7 @@ def restart_left_s(pod: PodRecord, now_s: float) -> float:
 
 
 def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
-    """Strategic merge patch that has its node start its container again, by the image or by what requests a restart.
-
-    Where the image is the same, the pod's own stays as it is, whoever gave it that.
-    """
+    """Strategic merge patch that has a container start again; an image that is the same stays as the pod has it."""
     made = desired.template.spec
     desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
     annotations = {IN_PLACE_ANNOTATION: str(RestartRequest(workload.template_hash, pod.restarts, int(now_s)))}
@@ -176,8 +170,6 @@ def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
 
 
 def are_alike(one: PodTemplateSpec, other: PodTemplateSpec) -> bool:
-    """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
-    restart.
-    """
+    """Report whether servers of both templates keep their items, and differ only in what a restart in place changes."""
     fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
     return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)

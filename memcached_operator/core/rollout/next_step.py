@@ -5,8 +5,7 @@ moment. So one is updated after the other, from the highest ordinal, and the nex
 `spec.rollout.minReadySeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet
 the operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
 Deployment's own controller does the like where the template changed. Where a Secret did, which shows in no template,
-the operator does it for both. What is decided here follows from the caches, and from what the servers show, so that a
-new leader goes on at the same pace.
+the operator does it for both.
 
 The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
 """
@@ -222,8 +221,7 @@ def complete(state: RolloutState) -> Step | None:
 def pausing(state: RolloutState) -> Step | None:
     """Hold until all servers have been ready for a while before the next is replaced.
 
-    A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
-    it is replaced after the pause of the others.
+    A server that is not ready does not lengthen the pause: it may have keys, and is replaced after it.
     """
     pause_s = state.spec.rollout.minReadySeconds
     left_s = max((state.left_s(each.pod, pause_s) for each in state.servers if each.pod.ready), default=0.0)

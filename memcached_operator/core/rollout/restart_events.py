@@ -21,8 +21,7 @@ def report_restarts(
 ) -> Mapping[str, int]:
     """Record an event for each server whose container has restarted and is ready again; what is to be remembered.
 
-    A container that never gets ready has no keys to lose; the condition Degraded has why it fails. A server that is
-    restarted in place has another event.
+    The condition Degraded has why one fails that never gets ready; a restart in place has another event.
 
     Args:
         known: what was remembered; None at first: a successor reports only what follows.

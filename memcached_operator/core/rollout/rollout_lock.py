@@ -82,10 +82,7 @@ class RolloutLock:
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
-        """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then.
-
-        One that was not begun under the lock merely leaves.
-        """
+        """Suspend a rollout that was begun and cannot go on: others may replace servers, and it waits for them then."""
         has_begun = self.has_begun(key)
         if key == self.holder or key in self._waiting:
             self.leave(key)
@@ -118,7 +115,7 @@ class RolloutLock:
 def rollouts_left(caches: Caches) -> LeftRollouts:
     """The rollouts that a former leader left for the operator's own sake.
 
-    Of those that were paused or blocked in the midst each counts as such a one: nothing tells for whose sake it began.
+    One that was paused or blocked in the midst counts as such: nothing tells for whose sake it began.
     """
     underway, suspended = None, []
     for each in caches.memcacheds.values():

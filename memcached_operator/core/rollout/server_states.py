@@ -91,10 +91,7 @@ def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: flo
 
 
 def _next_s(pod: PodRecord, now_s: float) -> float:
-    """Seconds until more may be known of a pod that starts: what it waits for is no event (`event_predicates`).
-
-    A node says that within seconds. While a pod has none, there is nothing to see.
-    """
+    """Seconds until more may be known of a pod that starts on its node: what it waits for is no event."""
     left_s = pod.since_s + (READ_AFTER_S if pod.placed and not pod.waits else WAIT_S) - now_s
     return left_s if left_s > 0.0 else WAIT_S
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import announced
 from memcached_operator.core.objects.holder import with_annotations
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION
 from memcached_operator.core.objects.pod_template import fingerprint
-from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -37,15 +36,12 @@ from memcached_operator.core.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.memory_scaling.effective_memory import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
 
 logger = logging.getLogger(__name__)
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
-Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
-"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what requests a restart
-of each server."""
 
 
 class _Decided(NamedTuple):
@@ -67,14 +63,12 @@ class WorkloadRollout:
         self,
         access: Access,
         keepers: Keepers,
-        desired: Desired,
         memory: LiveMemory,
         servers: ServerRollout,
         lock: RolloutLock,
     ) -> None:
         self._access = access
         self._keepers = keepers
-        self._desired = desired
         self._memory = memory
         self._servers = servers
         self._lock = lock
@@ -104,14 +98,10 @@ class WorkloadRollout:
             outcome += _leaving(other, snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
-    def release(self, key: ObjectKey) -> None:
-        """Release the lock of a Memcached that is reconciled no more, so that others need not wait for it."""
-        self._lock.leave(key)
-
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
         """Build the change to make now: the user's specification first, then a step of the memory once all have it.
 
-        Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
+        Servers that are replaced during a step might find no node for it.
         """
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         paused = spec.rollout.paused and live is not None and live.has_revision
@@ -122,7 +112,7 @@ class WorkloadRollout:
             moving is not None and live is not None and live.holder != moving.made_with.get(HOLDER_ANNOTATION, "")
         )
         change = WorkloadChange(
-            self._desired(kind, memcached, replicas, spec, paused, restart),
+            self._access.config.workload(kind, memcached, replicas, spec, paused, restart),
             live,
             is_target=kind == plan.target,
             restart=restart,
@@ -135,7 +125,9 @@ class WorkloadRollout:
         specified = without_step(spec, read_spec(memcached.spec).memory, live.memory)
         if specified is spec:
             return change
-        first = replace(change, desired=self._desired(kind, memcached, replicas, specified, paused, restart))
+        first = replace(
+            change, desired=self._access.config.workload(kind, memcached, replicas, specified, paused, restart)
+        )
         is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 

@@ -122,9 +122,7 @@ def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ..
 
 
 def minimum_available(size: int) -> int:
-    """Return how many ready pods make a Memcached of that size available: a quarter, rounded down, may be missing, as
-    of a Deployment by default.
-    """
+    """Count the ready pods that make it available: a quarter, rounded down, may be missing, as of a Deployment."""
     return size - size // 4
 
 

@@ -47,11 +47,7 @@ class _Unwritten:
 
 
 class StatusDebounce:
-    """Holds statuses back: each for `delay_s`, and for the time that all take together which start servers at once.
-
-    That time is at most 300 s. It follows from how long those took that have got their servers, as far as that was
-    seen.
-    """
+    """Holds statuses back: for `delay_s`, and for as long as all take, at most 300 s, that start servers at once."""
 
     def __init__(self, delay_s: float, clock: Callable[[], float]) -> None:
         self._delay_s = delay_s

@@ -10,13 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from memcached_operator.api import names
-from memcached_operator.api.status import (
-    DISCOURAGED,
-    Problem,
-    Status,
-    owned_part,
-    status_patch,
-)
+from memcached_operator.api.status import DISCOURAGED, Problem, Status, owned_part, status_patch
 from memcached_operator.core.access import Access
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -52,9 +46,7 @@ class StatusWriter:
     async def report(
         self, memcached: MemcachedRecord, last: Status, observed: Observation, *, next_s: float | None = None
     ) -> tuple[Status, Result]:
-        """Write the status if it differs: at once where its servers are all there, else after a while.
-
-        Returns the status as it is now, and when to reconcile again.
+        """Write the status if it differs, at once or later; the status as it is now, and when to reconcile again.
 
         Args:
             next_s: when to reconcile again in any case, in seconds, None where nothing calls for it.

@@ -133,10 +133,7 @@ class DiscoveryReconciler:
         return done.outcome if problem is None else Outcome((problem,)) + done.outcome
 
     async def follow(self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str]) -> bool:
-        """Have the list of a Memcached that is being deleted follow its servers; whether that is so.
-
-        It is neither made anew nor replaced: its owner is about to go.
-        """
+        """Have the list of a Memcached that is being deleted follow its servers, if it is there; whether it does."""
         live = self._access.caches.auxiliary[CONFIG_MAPS].get(CONFIG_MAPS.key_of(memcached.key))
         if live is None or live.deleting or live.owner_uid != memcached.uid:
             return True
@@ -160,10 +157,7 @@ class DiscoveryReconciler:
         return CONFIG_MAPS.codec.decoded(live) if live is not None and live.normalized else None
 
     async def _hasten(self, memcached: MemcachedRecord, servers: ConfigMapManifest) -> None:
-        """Have the kubelets bring a list to the pods of an endpoint now, and not within a minute or two.
-
-        They do so when a pod changes. An annotation has which list it was told of.
-        """
+        """Have the kubelets bring a list to an endpoint's pods at once, as they do when an annotation changes."""
         digest = (servers.metadata.annotations or {}).get(APPLIED_ANNOTATION, "")
         body = {"metadata": {"annotations": {APPLIED_ANNOTATION: digest}}}
         for pod in self._access.caches.pods_of(ObjectKey(memcached.namespace, endpoint_label(memcached.name))):

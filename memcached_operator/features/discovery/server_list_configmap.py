@@ -12,11 +12,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, MemcachedOwner
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, metadata
-from memcached_operator.core.objects.script_config_maps import (
-    CONFIG_MAP_RESOURCE,
-    IMMUTABLE,
-    compare_config_maps,
-)
+from memcached_operator.core.objects.script_config_maps import CONFIG_MAP_RESOURCE, IMMUTABLE, compare_config_maps
 from memcached_operator.core.objects.scripts import ConfigMapManifest
 from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster, read_cluster
 from operator_runtime import Difference

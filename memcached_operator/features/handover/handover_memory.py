@@ -1,7 +1,4 @@
-"""Memory of a Memcached's hand-overs, with its tasks: deletions of items that may take longer than a reconcile.
-
-A new leader does with none of it.
-"""
+"""Memory of a Memcached's hand-overs, with tasks of deletion that may outlast a reconcile; a new leader has none."""
 
 from __future__ import annotations
 

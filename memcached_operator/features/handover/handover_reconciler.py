@@ -13,13 +13,11 @@ from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
-from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
-from memcached_operator.core.outcome import EMPTY, Outcome
+from memcached_operator.core.outcome import AT_ONCE, EMPTY, WRITE_REFUSALS, Outcome, refused_write
 from memcached_operator.core.plan.published_list import FREE, ListPolicy
-from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
@@ -33,12 +31,7 @@ from memcached_operator.features.handover.actions import (
     SetPeers,
 )
 from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
-from memcached_operator.features.handover.move.holders import MakeHolder
-from memcached_operator.features.handover.move.move_reconciler import (
-    NO_MOVE,
-    MoveReconciler,
-    without_move,
-)
+from memcached_operator.features.handover.move.move_reconciler import NO_MOVE, MoveReconciler, without_move
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.progress_messages import (
     EVENTS,
@@ -67,16 +60,7 @@ from memcached_operator.features.handover.steps import (
     is_rollout_held,
 )
 from memcached_operator.servers.server_connection import Failure
-from operator_runtime import (
-    Condition,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    ObjectKey,
-    ServerError,
-    TooManyRequests,
-)
+from operator_runtime import Condition, ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +70,6 @@ DELETE_AGAIN_S: Final = 5.0
 RETRY_REFUSED_S: Final = 30.0
 SET_AGAIN_S: Final = 1.0
 """After so long peers are set again of a pod that did not take the annotation, as where a webhook removes it."""
-_REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
 
 
 class Progress(NamedTuple):
@@ -115,7 +98,7 @@ NO_HANDOVER: Final = Progress()
 class HandoverReconciler:
     """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
 
-    def __init__(self, access: Access, port: PeersPort, holder: MakeHolder) -> None:
+    def __init__(self, access: Access, port: PeersPort) -> None:
         self._access = access
         self.known = access.owners.states.keyed(HandoverMemory)
         self._port = port
@@ -124,13 +107,10 @@ class HandoverReconciler:
             "Changes of the list of servers that were to take place with a hand-over, by whether they did.",
             *("handed_over", "given_up"),
         )
-        self.moves = MoveReconciler(access, port, self._set_peers_of, holder)
+        self.moves = MoveReconciler(access, port, self._set_peers_of)
 
     async def advance(self, found: HandoverInput) -> Progress:
-        """Take the next step, of the move of a server where one is under way; a hand-over waits for its end.
-
-        Pods that are ending, and whose items do not move, wait no longer.
-        """
+        """Take the next step, of the move of a server where one is under way; a hand-over waits for its end."""
         before = found.last.handover
         handover = found.spec.handover if found.spec is not None else None
         is_wanted = handover is not None and handover.moves is not None
@@ -295,18 +275,13 @@ class HandoverReconciler:
             patched = await self._access.client.patch(PODS, pod, {"metadata": metadata})
             if not was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
-        except _REFUSALS as error:
-            message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
-            match error:
-                case Conflict() | NotFound():
-                    self._access.client.outdated(PODS, pod)
-                    return AT_ONCE
-                case Forbidden() | Invalid():
-                    known.refused_until_s = self._access.clock() + RETRY_REFUSED_S
-                    known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
-                    return EMPTY
-                case ServerError() | TooManyRequests():
-                    return Outcome(waiting=(message,), failures=(error,))
+        except WRITE_REFUSALS as error:
+            what = f"The annotations of {pod.name} for its hand-over cannot be changed"
+            outcome = refused_write(self._access.client, PODS, pod, what, error)
+            if not outcome.problems:
+                return outcome
+            known.refused_until_s, known.refusal = self._access.clock() + RETRY_REFUSED_S, outcome.problems[0]
+            return EMPTY
         return AT_ONCE
 
     def _purge(

@@ -44,10 +44,7 @@ def connected(situation: Situation, *, is_published: bool = False) -> Iterator[P
 
 
 def marked_as_left(situation: Situation) -> Iterator[PeersChange]:
-    """The marks of servers that others do not have as a peer from now on, or have not: what these have is outdated.
-
-    They are written before that, so that the next leader knows it, too.
-    """
+    """The marks, written before, of servers that others drop as peers, or lack: what these have is outdated."""
     members = _members(situation)
     for each in situation.servers if members else ():
         is_left = each not in members or (not _is_named(situation, each) and _has_others(situation, each))

@@ -38,10 +38,7 @@ NO_HANDOVER_UNDER_WAY: Final = Condition(HANDING_OVER, "False", Reason.COMPLETE,
 
 
 def handing_over(action: Action, state: HandoverStatus | None, situation: Situation) -> Condition | None:
-    """The condition HandingOver, None where no hand-over is desired or in the status.
-
-    Its message changes with the steps and with the servers that are not ready.
-    """
+    """The condition HandingOver, None where no hand-over is desired or in the status."""
     if state is None or state.step is HandoverStep.COMPLETE:
         is_there = state is not None or situation.for_s is not None
         return NO_HANDOVER_UNDER_WAY if is_there else None

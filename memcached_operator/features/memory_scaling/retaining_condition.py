@@ -1,7 +1,6 @@
 """Pure: report of the memory that follows what is evicted: the condition Retaining, and events.
 
-A condition has the last decision until as much is known again: servers are observed for a while after each step,
-and by each new leader.
+It has the last decision until as much is known again, as after each step, and under a new leader.
 """
 
 from __future__ import annotations

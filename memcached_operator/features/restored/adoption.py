@@ -16,16 +16,7 @@ from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORE
 from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.observed.caches import WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from operator_runtime import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    Kind,
-    NotFound,
-    ServerError,
-    StaleCache,
-    TooManyRequests,
-)
+from operator_runtime import Conflict, Forbidden, Invalid, Kind, NotFound, ServerError, StaleCache, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +29,7 @@ class Adoption:
         self._refused = access.owners.states.keyed(str)
 
     async def adopt(self, memcached: MemcachedRecord) -> None:
-        """Mark as made for this Memcached what was made for the one that its annotation names.
-
-        What the API server refuses stays foreign; `remedy` has its words.
-        """
+        """Mark what was made for the one that its annotation names; what is refused stays foreign, see `remedy`."""
         self._refused.drop(memcached.key)
         left_behind = [each for each in self._ownerless(memcached) if each[1].made_for_uid == memcached.restored_from]
         handed: list[str] = []
@@ -57,10 +45,7 @@ class Adoption:
                 self._access.record_event(memcached, "Normal", "Adopted", "Adopt", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
-        """Explain how what was created for former Memcacheds of that name is adopted, or why that was refused.
-
-        "" where nothing was made for another one.
-        """
+        """Explain how what was made for former Memcacheds of that name is adopted, or why not; "" where nothing was."""
         refused = self._refused.find(memcached.key) if memcached.restored_from else None
         if refused is not None:
             return refused

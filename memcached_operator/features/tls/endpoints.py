@@ -25,16 +25,7 @@ from memcached_operator.core.observed.caches import Caches
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
 from memcached_operator.servers.server_connection import Login, client_context
-from operator_runtime import (
-    Client,
-    Forbidden,
-    Kind,
-    KubeError,
-    NotFound,
-    ObjectKey,
-    load_cert_chain,
-    resource_of,
-)
+from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, load_cert_chain, resource_of
 
 CACHE_S: Final = 60.0
 READ_TIMEOUT_S: Final = 2.0

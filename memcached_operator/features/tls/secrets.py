@@ -86,10 +86,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
 
 
 def _resources(server: ResourceRequirements) -> ResourceRequirements:
-    """Return the sidecar's resources: bounded in what its server's are, so that what admits the one admits the other.
-
-    A pod of the class Guaranteed stays one.
-    """
+    """The sidecar's resources: bounded in what its server's are, so that admission and class of the pod agree."""
     requested, most = server.requests or {}, server.limits or {}
     limits = {name: min(default, most[name], key=value) for name, default in _MOST.items() if name in most}
     bounded = {name: limit for name, limit in limits.items() if requested.get(name) == most[name]}

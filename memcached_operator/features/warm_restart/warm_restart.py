@@ -20,14 +20,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import FOLDER, script
-from memcached_operator.core.objects.workload_types import (
-    DownwardApi,
-    DownwardFile,
-    EmptyDir,
-    FieldRef,
-    Mount,
-    Volume,
-)
+from memcached_operator.core.objects.workload_types import DownwardApi, DownwardFile, EmptyDir, FieldRef, Mount, Volume
 
 ITEMS, RESTART = "warm-restart-items", "warm-restart-request"
 """Names of the volumes."""

@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from memcached_operator.core.ensure import Config
+from memcached_operator.core.access import Config
 from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import DEPLOYMENT

@@ -67,9 +67,7 @@ class BoundedReads(Generic[T]):
             self._known.set(key, _Read(of, self._clock() + after_s, self._unknown))
 
     async def read(self, key: ObjectKey, reading: Callable[[T], Awaitable[T]]) -> tuple[T, float]:
-        """Read if that is due and it is this Memcached's turn; the last result, and seconds until there may be another.
-
-        One whose turn it is not keeps its place. Nobody waits for one that does not come: each place has its time.
+        """Read if that is due and this Memcached's turn; the last result, and seconds until there may be another.
 
         Args:
             reading: reads, given the last result.

@@ -25,15 +25,7 @@ from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, Creation, about, why_not_made
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.server_states import missing_servers
-from operator_runtime import (
-    Forbidden,
-    Invalid,
-    KubeError,
-    NotFound,
-    ObjectKey,
-    PlainObject,
-    plain,
-)
+from operator_runtime import Forbidden, Invalid, KubeError, NotFound, ObjectKey, PlainObject, plain
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Failed mounts that keep servers from starting: a pod's status has that fact, and events have the reason.
 
-The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
+They are read seldom, of one server of a Memcached, after it has waited for longer than a mount takes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Other memory for servers that run: their pods are resized in place, and memcached gets its new limit.
-
-That costs no key. What cannot be changed so is left to a rollout, and an event has the reason.
-"""
+"""Other memory for servers that run, which costs no key: their pods are resized, and memcached gets its new limit."""
 
 from __future__ import annotations
 
@@ -94,17 +91,13 @@ class Resizes(dict[str, ServerResize]):
 class LiveMemory:
     """Changes the memory of servers of one Memcached at a time; see `resize`."""
 
-    def __init__(self, access: Access, set_limit: SetLimit, *, credentials: bool) -> None:
+    def __init__(self, access: Access, set_limit: SetLimit) -> None:
         self._access = access
         self._set_limit = set_limit
-        self._credentials = credentials
         self._resizes: bool | None = None
 
     async def why_not(self, pods: Sequence[PodRecord], known: Resizes | None) -> str:
-        """Explain why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
-
-        What is announced of a change: `resize` has the same reason for each of them.
-        """
+        """Explain why these servers cannot be given other memory while they run, as far as is known; else ""."""
         means, servers = await self._means() if pods else Means(), known or Resizes()
         return next(filter(None, (self._why_not(each, means, servers.restarts(each)) for each in pods)), "")
 
@@ -120,7 +113,7 @@ class LiveMemory:
                 self._resizes = await self._access.client.serves(RESIZABLE_PODS, "resize")
             except (KubeError, ValueError) as error:
                 logger.debug("whether pods can be resized is not known: %s", error)
-        return Means(self._credentials, self._resizes)
+        return Means(self._access.config.credentials, self._resizes)
 
     async def resize(
         self,

@@ -56,8 +56,7 @@ class Impossible:
 
 @dataclass(frozen=True, slots=True)
 class ResizeRefused:
-    """Resize that an admission plugin allows to no pod, such as a quota: a server that is replaced would be lost, and
-    none made in its place."""
+    """Resize that admission allows to no pod, such as a quota: nor would it allow a new server in the place of one."""
 
     why: str
     reason: Reason
@@ -247,10 +246,7 @@ _LEAST_BYTES: Final = 65_536
 
 
 def may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers: Mapping[str, ServerResize]) -> bool:
-    """Report whether a ready server may have other memory, or another limit.
-
-    While the template has other memory, any server may have been given another limit, even by a former leader.
-    """
+    """Report whether a ready server may have other memory, or was given another limit, even by a former leader."""
     if not pod.ready or pod.template_hash != workload.template_hash or workload.kind == "Deployment":
         return False
     return pod.memory != desired or workload.memory != desired or pod.uid in servers

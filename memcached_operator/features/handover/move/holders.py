@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
-from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import holder_key, holder_label
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
-from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.outcome import EMPTY, Outcome
-from memcached_operator.core.rollout.container_restarts import AT_ONCE
+from memcached_operator.core.outcome import EMPTY, WRITE_REFUSALS, Outcome, refused_write
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.situation import Holder, MovingServer
 from memcached_operator.features.handover.situation import Peers
-from operator_runtime import Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
+from operator_runtime import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
 _AGAIN_S: Final = 10.0
 """After so long a holder that the API server refused is tried again."""
 
-MakeHolder: TypeAlias = Callable[[MemcachedRecord, Spec, str, Mapping[str, str]], WorkloadManifest]
-"""Makes the StatefulSet of a holder, by the text that requested a restart of servers, and annotations of its pod."""
-
 
 class Holders:
     """Finds, makes and deletes the holder of one Memcached at a time."""
 
-    def __init__(self, access: Access, make: MakeHolder) -> None:
+    def __init__(self, access: Access) -> None:
         self._access = access
-        self._make = make
 
     def find(self, memcached: MemcachedRecord) -> Holder | None:
         """The holder that there is; its pod only where that was made for the same server."""
@@ -64,7 +55,7 @@ class Holders:
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
         workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         restart = workload.restart if workload is not None else ""
-        made = self._make(memcached, spec, restart, annotations)
+        made = self._access.config.holder(memcached, spec, restart, annotations)
         try:
             await self._access.client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
@@ -83,14 +74,9 @@ class Holders:
         body = {"metadata": {"resourceVersion": workload.resource_version}, "spec": {"template": template}}
         try:
             await self._access.client.patch(STATEFUL_SETS, workload, body)
-        except (Conflict, NotFound):
-            self._access.client.outdated(STATEFUL_SETS, workload)
-            return AT_ONCE
-        except (Forbidden, Invalid) as error:
-            message = f"The StatefulSet {workload.name} cannot be changed: {error.message or error}"
-            return Outcome((Problem(refusal_reason(error.message), message, blocking=False),))
-        except (ServerError, TooManyRequests) as error:
-            return Outcome(failures=(error,))
+        except WRITE_REFUSALS as error:
+            what = f"The StatefulSet {workload.name} cannot be changed"
+            return refused_write(self._access.client, STATEFUL_SETS, workload, what, error)
         return EMPTY
 
     async def let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
@@ -104,14 +90,10 @@ class Holders:
             await self._access.client.delete(
                 STATEFUL_SETS, live, resource_version=live.resource_version, propagation="Foreground"
             )
-        except (Conflict, NotFound):
-            self._access.client.outdated(STATEFUL_SETS, live)
-            return AT_ONCE
-        except (Forbidden, Invalid) as error:
-            message = f"The StatefulSet {live.name} cannot be deleted: {error.message or error}"
-            known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
-            known.refused_s = self._access.clock()
-            return Outcome((known.refusal,))
-        except (ServerError, TooManyRequests) as error:
-            return Outcome(failures=(error,))
+        except WRITE_REFUSALS as error:
+            what = f"The StatefulSet {live.name} cannot be deleted"
+            outcome = refused_write(self._access.client, STATEFUL_SETS, live, what, error)
+            if outcome.problems:
+                known.refused_s, known.refusal = self._access.clock(), outcome.problems[0]
+            return outcome
         return None

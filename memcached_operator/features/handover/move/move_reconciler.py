@@ -20,10 +20,9 @@ from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNO
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.outcome import EMPTY, Outcome
-from memcached_operator.core.rollout.container_restarts import AT_ONCE
+from memcached_operator.core.outcome import AT_ONCE, EMPTY, Outcome
 from memcached_operator.core.rollout.server_states import is_stale
-from memcached_operator.features.handover.move.holders import Holders, MakeHolder
+from memcached_operator.features.handover.move.holders import Holders
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
 from memcached_operator.features.handover.move.move_steps import decide_move, dismissed, unserved
@@ -95,7 +94,6 @@ class MoveReconciler:
         access: Access,
         port: PeersPort,
         tell: Callable[[ObjectKey, PodRecord, Peers], Awaitable[Outcome]],
-        make_holder: MakeHolder,
     ) -> None:
         """
         Args:
@@ -105,7 +103,7 @@ class MoveReconciler:
         self._known = access.owners.states.keyed(MoveMemory)
         self._port = port
         self._tell = tell
-        self._holders = Holders(access, make_holder)
+        self._holders = Holders(access)
         self.results = ResultCounts(
             "memcached_operator_moves_total",
             "Servers that were to be replaced with their items, by whether these moved.",

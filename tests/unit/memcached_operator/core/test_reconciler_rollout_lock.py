@@ -35,7 +35,7 @@ OTHER = KEY._replace(name="other")
 
 async def test_a_default_of_another_operator_waits_for_its_turn(named: World) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
+    rollout_lock = named.reconciler._objects.lock
     assert rollout_lock.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
     message = "own defaults have changed: the servers are replaced after the servers of other"
@@ -65,7 +65,7 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
     annotations = world.deployment["spec"]["template"]["metadata"]["annotations"]
     annotations[f"cache.example.com/{annotation}"] = "60Mi,1Gi,1Gi"
     world.api.put(world.deployment)
-    rollout_lock = world.reconciler._objects._workloads._lock
+    rollout_lock = world.reconciler._objects.lock
     assert rollout_lock.take(OTHER)
     await sent_of(world)
     assert annotations[f"cache.example.com/{annotation}"] == "60Mi,1Gi,1Gi"
@@ -88,7 +88,7 @@ async def test_memory_that_servers_cannot_get_while_they_run_waits_for_its_turn(
         del named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
     control(named)
     named.clock.advance(3600)
-    rollout_lock = named.reconciler._objects._workloads._lock
+    rollout_lock = named.reconciler._objects.lock
     assert rollout_lock.take(OTHER)
     assert set(await sent(named)) == {RESIZE}
     assert "the servers are replaced after the servers of other" in named.message("Progressing")
@@ -104,7 +104,7 @@ async def test_memory_that_servers_cannot_get_while_they_run_waits_for_its_turn(
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._workloads._lock
+    rollout_lock = named.reconciler._objects.lock
     if end == "refused":
         named.api.refuse("strategic_merge_patch", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
     elif end == "paused":
@@ -141,12 +141,12 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     named.api.put(found)
     leader = World(api=named.api)
     leader.show()
-    assert leader.reconciler._objects._workloads._lock.take(OTHER) is not holds
+    assert leader.reconciler._objects.lock.take(OTHER) is not holds
 
 
 async def assert_continues_after_the_other(world: World) -> None:
     """One that was paused in its turn goes on once the other, which began meanwhile, has ended."""
-    rollout_lock = world.reconciler._objects._workloads._lock
+    rollout_lock = world.reconciler._objects.lock
     assert rollout_lock.take(OTHER), "a paused one keeps nobody"
     world.memcached(size=3, workload="StatefulSet")
     assert EVICT not in await sent(world), "servers of two Memcacheds would be cold at once"

@@ -152,8 +152,9 @@ async def test_where_it_cannot_be_made_no_server_is_replaced_and_a_new_one_waits
 async def test_while_it_is_missing_other_memcacheds_replace_servers_and_the_change_stays_the_users(
     running: World, upgrade: Callable[[], None]
 ) -> None:
-    lock, other = running.reconciler._objects._workloads._lock, ObjectKey(NAMESPACE, "other")
+    lock, other = running.reconciler._objects.lock, ObjectKey(NAMESPACE, "other")
     assert lock.take(KEY)
+    running.reconciler._remembered.of(KEY).in_lock = True
     assert not lock.take(other)
     upgrade()
     running.api.refuse("create", "ConfigMap", REFUSED)
