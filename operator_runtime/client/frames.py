@@ -23,14 +23,8 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
-_FEWER = 8
 # Objects in one page of a list, as kubectl and client-go request.
 PAGE_SIZE = 500
-
-
-def smaller_page(size: int) -> int:
-    """Return how many objects to request when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
-    return max(size // _FEWER, 1)
 
 
 T = TypeVar("T")

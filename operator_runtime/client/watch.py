@@ -31,7 +31,6 @@ from operator_runtime.client.frames import (
     metadata_of,
     page_of,
     refusal_of,
-    smaller_page,
 )
 from operator_runtime.client.watch_ends import (
     BACKOFF_RESET_S,
@@ -54,6 +53,8 @@ SILENCE_LIMIT_S = 70.0
 # The server ends a watch after a time drawn from here, which spreads reconnects after an API server's restart
 # (client-go's MinWatchTimeout and twice that).
 TIMEOUT_RANGE_S = (300.0, 600.0)
+# So many times fewer objects are requested in a page that did not fit into `MAX_PAGE_BYTES`.
+FEWER = 8
 # After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
 STREAMING_TRIES = 2
 
@@ -259,7 +260,7 @@ class Watch(Generic[R]):
             case Recovery.NONE:
                 return
             case Recovery.SMALLER_PAGES:
-                self._page_size = smaller_page(self._page_size)
+                self._page_size = max(self._page_size // FEWER, 1)
                 return
             case Recovery.RELIST_WHOLE:
                 self._whole = True

@@ -92,7 +92,7 @@ def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
         "schema": {"openAPIV3Schema": _object_schema(resource)},
     }
     if resource.columns:
-        version["additionalPrinterColumns"] = msgspec.to_builtins(resource.columns)
+        version["additionalPrinterColumns"] = [msgspec.to_builtins(column) for column in resource.columns]
     if subresources := _subresources(resource):
         version["subresources"] = subresources
     return {

@@ -130,7 +130,9 @@ def body_of(live: PlainObject | Object[Any, Any], desired: Mapping[str, Any]) ->
     """
     if isinstance(live, PlainObject):
         return live.body
-    held: dict[str, Any] = {"metadata": msgspec.to_builtins(live.metadata)}
+    metadata = msgspec.to_builtins(live.metadata)
+    lists = {field: list(metadata[field]) for field in ("finalizers", "ownerReferences")}  # tuples until here
+    held: dict[str, Any] = {"metadata": metadata | lists}
     for part in desired.keys() - held.keys():
         value = getattr(live, part, None)
         if not isinstance(value, Mapping):
