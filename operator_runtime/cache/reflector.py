@@ -89,11 +89,12 @@ class Reflector(Generic[R]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """Args:
-        namespace: the scope, None for all namespaces.
-        number: which watch of this kind and scope it is; from the second on, its names show it.
-        remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
-        silence_limit_s: a stream without a byte for so long is dead.
+        """
+        Args:
+            namespace: the scope, None for all namespaces.
+            number: which watch of this kind and scope it is; from the second on, its names show it.
+            remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
+            silence_limit_s: a stream without a byte for so long is dead.
         """
         self.resource = resource
         self.namespace = namespace

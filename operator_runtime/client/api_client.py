@@ -68,11 +68,12 @@ class ApiClient:
         write_fence: WriteFence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
-        user_agent: names this client in the audit log and to the server's flow control.
-        timeout_s: bound on one API call from the connection to the last byte.
-        write_fence: called before the bytes of each write go out; None lets all of them.
-        clock: monotonic seconds; shows which token an answer of 401 is about.
+        """
+        Args:
+            user_agent: names this client in the audit log and to the server's flow control.
+            timeout_s: bound on one API call from the connection to the last byte.
+            write_fence: called before the bytes of each write go out; None lets all of them.
+            clock: monotonic seconds; shows which token an answer of 401 is about.
         """
         self.access = access
         self._user_agent = user_agent

@@ -53,10 +53,11 @@ class Client:
         own_writes_of: Callable[[str], OwnWrites | None] = lambda _: None,
         stores_of: Callable[[Kind[Any]], Iterable[Store[Any]]] = lambda _: (),
     ) -> None:
-        """Args:
-        own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
-            observed by `Resource.qualified_name`.
-        stores_of: the caches of a kind, into which the answers to updates go.
+        """
+        Args:
+            own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
+                observed by `Resource.qualified_name`.
+            stores_of: the caches of a kind, into which the answers to updates go.
         """
         if not field_manager:
             raise ValueError("field_manager is empty: name the operator, always by the same name")

@@ -158,12 +158,13 @@ class Controller(Generic[K]):
         observer: ReconcileObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
-        name: names the controller in logs and metrics.
-        reconcile: coroutine function that makes the world of one key as it should be; else a TypeError is raised.
-        delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
-            has seen the key's own last write. A key that waits is neither counted nor logged.
-        around: gives `reconcile` with what comes before and after it.
+        """
+        Args:
+            name: names the controller in logs and metrics.
+            reconcile: coroutine function that makes the world of one key as it should be; else a TypeError is raised.
+            delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
+                has seen the key's own last write. A key that waits is neither counted nor logged.
+            around: gives `reconcile` with what comes before and after it.
         """
         if not is_coroutine_function(reconcile):
             raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")

@@ -123,10 +123,11 @@ class EventLoopWatchdog:
         after_s: float = STALL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
-        observe_lag: called at each beat with how many seconds the loop is late.
-        after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
-            twice in that time.
+        """
+        Args:
+            observe_lag: called at each beat with how many seconds the loop is late.
+            after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
+                twice in that time.
         """
         self._observe_lag = observe_lag
         self._after_s = after_s

@@ -89,7 +89,8 @@ class LeaseElection:
         end_process: Callable[[int], object] = os._exit,
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
-        """Args:
+        """
+        Args:
             client: for the election alone, without a write fence; it is closed at the end.
             identity: see `own_identity`.
             clock: seconds that never go back.

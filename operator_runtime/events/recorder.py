@@ -127,7 +127,8 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Args:
+        """
+        Args:
             reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
             reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
             flush_s: seconds that what is still queued may take when the recorder is stopped.

@@ -52,9 +52,10 @@ class Kind(Generic[R]):
     __slots__ = ("_decode", "resource")
 
     def __init__(self, resource: Resource, decode: Decoder[R]) -> None:
-        """Args:
-        decode: an object's JSON to what the caches hold of it. Whatever it raises makes that one object unreadable,
-            but for NotImplementedError: then it can read none, and the operator ends.
+        """
+        Args:
+            decode: an object's JSON to what the caches hold of it. Whatever it raises makes that one object unreadable,
+                but for NotImplementedError: then it can read none, and the operator ends.
         """
         self.resource = resource
         self._decode = decode

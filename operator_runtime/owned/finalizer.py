@@ -126,7 +126,8 @@ class Finalizer(Generic[A]):
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
+        """
+        Args:
             name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
                 name would never go.
             kind: of the objects, also one of Kubernetes' own.

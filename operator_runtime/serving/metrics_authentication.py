@@ -114,10 +114,11 @@ class MetricsAuthentication:
     def __init__(
         self, client: ReviewClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Args:
-        client: of the API server; it needs the permission to create both reviews.
-        paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
-            is there.
+        """
+        Args:
+            client: of the API server; it needs the permission to create both reviews.
+            paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
+                is there.
         """
         self._client = client
         self._paths = frozenset(paths)

@@ -117,11 +117,12 @@ class CachedIdentity:
         wall_clock: Callable[[], float],
         max_age_s: float | None,
     ) -> None:
-        """Args:
-        name: where the credential comes from, for messages.
-        fetch: gets the credential; raises AuthenticationUnavailable.
-        wall_clock: seconds since the epoch, for expiry times that others set.
-        max_age_s: fetch again after so long; None trusts the expiry time alone.
+        """
+        Args:
+            name: where the credential comes from, for messages.
+            fetch: gets the credential; raises AuthenticationUnavailable.
+            wall_clock: seconds since the epoch, for expiry times that others set.
+            max_age_s: fetch again after so long; None trusts the expiry time alone.
         """
         self._name = name
         self._fetch = fetch
