@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,9 @@ class SimulatedCluster(cluster.SimulatedCluster):
         made = run(*(each for each in arguments if each not in dry), "--dry-run=client", "--output=json", input=input)
         if made.returncode != 0:
             return made
-        return run(*arguments[: arguments.index("create") + 1], *dry, "-f", "-", input=made.stdout)
+        namespace = json.loads(made.stdout)["metadata"].get("namespace")  # by a flag before or after the command
+        where = ("--namespace", namespace) if namespace else ()
+        return run(*arguments[: arguments.index("create") + 1], *where, *dry, "-f", "-", input=made.stdout)
 
     def audit_mark(self) -> audit.Mark:
         return audit.mark(self.simulator.audit_log)
