@@ -118,7 +118,7 @@ def change_in_words(
     name, paths = change.obj.name, [each.path for each in change.fields]
     # A line begins with the Memcached, whose name most objects have.
     what = kind if name == memcached.name else f"{kind} {name}"
-    which = {"kind": kind, "name": name}
+    which = {"kind": kind, "object": name}
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer desired"
         done, action = ("Replaced", "replace") if change.fields else ("Deleted", "delete")

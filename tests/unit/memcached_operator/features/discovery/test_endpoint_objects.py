@@ -113,8 +113,11 @@ async def test_lines_about_objects_of_an_endpoint_name_them(caplog: pytest.LogCa
     beginnings = [each.partition(":")[0] for each in caplog.messages]
     assert f"updated Service {ENDPOINT}" in beginnings
     assert f"deleted ConfigMap {NAME}-servers" in beginnings
-    # A line begins with the Memcached, which has the same name.
+    # A line begins with the Memcached, which has the same name, and is found by that.
     assert "created Service (new Memcached)" in caplog.messages
+    fields = [vars(each).get("fields", {}) for each in caplog.records]
+    assert {ENDPOINT, f"{NAME}-servers"} <= {each.get("object") for each in fields}
+    assert not any("name" in each for each in fields)
 
 
 async def test_its_list_is_that_of_the_status_and_follows_it_and_the_addresses(endpoint: Endpoint) -> None:
