@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
@@ -15,7 +14,7 @@ from kubectl_memcached.words import PluginError, printable_text
 from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Failure, Login
 from memcached_operator.servers.stats_answer import StatsAnswer
-from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, stats_of
+from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, meta_key, stats_of
 
 T = TypeVar("T")
 
@@ -176,12 +175,11 @@ class ServerConnection:
 
 
 def key_words(key: bytes) -> tuple[bytes, bytes]:
-    """A key as a meta command has it, and the flag that says how it is encoded, after a space.
+    """A key as a meta command has it; see `meta_key`.
 
     Raises:
         PluginError: no key can be like that.
     """
     if not 0 < len(key) <= _KEY_MAX:
         raise PluginError(f"a key has 1 to {_KEY_MAX} bytes, and this one has {len(key)}")
-    # What ends a word. Other bytes stay: encoded, a long key would exceed what a command takes.
-    return (b64encode(key), b" b") if any(each in b" \n\0" for each in key) else (key, b"")
+    return meta_key(key)

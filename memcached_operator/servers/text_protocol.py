@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
@@ -42,6 +43,14 @@ class Response(NamedTuple):
 
 
 MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
+
+
+def meta_key(key: bytes) -> tuple[bytes, bytes]:
+    """A key as a meta command has it, and the flag that says how it is encoded, after a space.
+
+    What ends a word is encoded and nothing else: a command takes 250 bytes, and a long key has more when encoded.
+    """
+    return (b64encode(key), b" b") if any(each in b" \n\0" for each in key) else (key, b"")
 
 
 async def query(endpoint: Endpoint, timeout_s: float) -> Response:

@@ -6,13 +6,16 @@ import asyncio
 import random
 import signal
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from memcached_operator.features.handover.transfer import Transferred, transfer
+from memcached_operator.servers.server_connection import Endpoint
 from tests.handover.scripts import cluster_of, needs_memcached
-from tests.handover.servers import Connection, connected
+from tests.handover.servers import HOST, Connection, connected
 
 pytestmark = needs_memcached
 ITEMS, BATCH, READERS, ROUNDS = 3_000, 100, 3, 3
@@ -44,6 +47,36 @@ async def test_no_item_outlives_the_emptying_of_a_server_that_clients_read(
                     await server.empty()
                     ended.set()
                 assert await inner.answer(*(f"get {name}" for name in range(ITEMS))) == "END\r\n" * ITEMS
+    finally:
+        await cluster.stop()
+
+
+# As long as a key may be, with bytes that text has not; encoded it would be longer than a command takes.
+LONG_KEY: Final = "".join(map(chr, range(1, 10))) + "\r\x7f" + "x" * 239
+KEYS_OF_CLIENTS: Final = (("plain", ""), (LONG_KEY, ""), ("YSBi", " b"))
+"""Each as a command has it, with the flag that says how it is encoded; the last one has a space."""
+
+
+async def test_whatever_its_key_an_item_moves_and_what_is_outdated_is_purged(folder: Path) -> None:
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        source, target = cluster.servers
+        target.update_peers(7, [f"{HOST} {source.peer_port}"])
+        await target.confirmed(7)
+        async with connected(source.peer_port) as inner, connected(target.peer_port) as moved:
+            for key, flag in KEYS_OF_CLIENTS:
+                assert await inner.answer(f"ms {key} 3{flag}\r\nold") == "HD\r\n"
+            here, there, clients = (
+                Endpoint(HOST, port=each) for each in (source.peer_port, target.peer_port, target.port)
+            )
+            done = await transfer(here, there, clients, 10.0)
+            assert isinstance(done, Transferred), done
+            for key, flag in KEYS_OF_CLIENTS:
+                assert await moved.answer(f"mg {key} v{flag}") == "VA 3\r\nold\r\n"
+            assert await source.purge(inf) == len(KEYS_OF_CLIENTS)
+            for key, flag in KEYS_OF_CLIENTS:
+                assert await inner.answer(f"mg {key} v{flag}") == "EN\r\n"
     finally:
         await cluster.stop()
 

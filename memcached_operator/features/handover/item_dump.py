@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure
-from memcached_operator.servers.text_protocol import MALFORMED, MAX_LINE
+from memcached_operator.servers.text_protocol import MALFORMED, MAX_LINE, meta_key
 
 T = TypeVar("T")
 
@@ -21,7 +20,6 @@ _BLOCK_BYTES: Final = 1 << 16
 _ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) (?:.*\bsize=(\d+))?")
 # While its crawler is busy with something else, or its hash table grows.
 _BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
-_PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
 
 
 class Item(NamedTuple):
@@ -39,10 +37,8 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> tuple[bytes, bytes]:
-        """The key as a meta command has it, and the flag that says how it is encoded, after a space."""
-        key = unquote_to_bytes(self.quoted)
-        # The key of a command has 250 bytes at most, also where it is encoded.
-        return (key, b"") if _PLAIN.fullmatch(key) else (b64encode(key), b" b")
+        """The key; see `meta_key`."""
+        return meta_key(unquote_to_bytes(self.quoted))
 
 
 class Connection(NamedTuple):

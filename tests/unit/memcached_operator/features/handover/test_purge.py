@@ -95,10 +95,10 @@ async def _purged(dumps: Sequence[bytes], *, changed: int = 0, timeout_s: float 
 
 
 async def test_what_was_not_used_since_the_former_list_by_the_servers_clock_is_deleted_by_its_cas() -> None:
-    found, fake = await _purged([_dump(("a", OLD, 1), ("b", USED, 2), ("%01c", OLD, 3), ("d", OLD, 4))], changed=1)
+    found, fake = await _purged([_dump(("a", OLD, 1), ("b", USED, 2), ("%20c", OLD, 3), ("d", OLD, 4))], changed=1)
 
     assert found == Purged(items=4, deleted=2)
-    assert fake.received[2:] == [b"md a q C1", b"md AWM= b q C3", b"md d q C4", b"mn"]
+    assert fake.received[2:] == [b"md a q C1", b"md IGM= b q C3", b"md d q C4", b"mn"]
 
 
 async def test_a_server_whose_crawler_is_busy_is_asked_again() -> None:

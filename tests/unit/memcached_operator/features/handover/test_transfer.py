@@ -26,7 +26,7 @@ async def transferred(*items: tuple[str, int, bytes, bytes]) -> tuple[object, li
     Args:
         items: each its key, its CAS as of the dump, and what either server says of it then.
     """
-    lines = {key: f"mg {'AWM= b' if key == '%01c' else key} c f s".encode() for key, *_ in items}
+    lines = {key: f"mg {'IGM= b' if key == '%20c' else key} c f s".encode() for key, *_ in items}
     dump = _dump(*((key, 0, cas) for key, cas, *_ in items))
     ends = {b"mn": [b"MN\r\n"]}
     here = {b"lru_crawler": [dump], **{lines[key]: [says] for key, _, says, _ in items}, **ends}
@@ -57,11 +57,11 @@ async def test_a_value_that_the_other_lacks_is_asked_for(here: bytes, there: byt
     assert asked == [b"mg a"] * lacks
 
 
-async def test_keys_are_asked_for_in_their_order_and_binary_ones_encoded() -> None:
-    found, asked = await transferred(*((key, 5, value(5), NOTHING) for key in ("b", "%01c", "a")))
+async def test_keys_are_asked_for_in_their_order_and_what_ends_a_word_encoded() -> None:
+    found, asked = await transferred(*((key, 5, value(5), NOTHING) for key in ("b", "%20c", "a")))
 
     assert found == Transferred(items=3, lacking=3)
-    assert asked == [b"mg b", b"mg AWM= b", b"mg a"]
+    assert asked == [b"mg b", b"mg IGM= b", b"mg a"]
 
 
 async def test_only_what_was_used_lately_is_asked_for_where_that_goes_first_and_the_progress_is_told() -> None:
