@@ -61,7 +61,7 @@ def release(apart: Cluster, namespace: str, tmp_path: Path, major: int) -> Itera
     """Helm in a fresh namespace; what it installed there is gone afterwards, and so is the CRD."""
 
     def run(*arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
-        how |= {"kubeconfig": apart.kubeconfig_path, "home": tmp_path, "major": major}
+        how |= {"kubeconfig": apart.kubeconfig_path, "variables": {"HOME": str(tmp_path)}, "major": major}
         return helm("--namespace", namespace, *arguments, **how)
 
     forget(apart)

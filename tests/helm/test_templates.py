@@ -165,10 +165,10 @@ def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp
 @pytest.mark.parametrize(
     ("values", "watched", "elects", "cluster_wide"),
     [
-        ({}, permissions.WATCHED, permissions.LEASE, ()),
+        ({}, permissions.WATCHED, permissions.LEASE + permissions.OWN_POD, ()),
         ({"leaderElection.mode": "life"}, permissions.WATCHED, permissions.LIFE, permissions.LIFE_CLUSTER),
         ({"leaderElection.mode": "life", "leaderElection.nodes": False}, permissions.WATCHED, permissions.LIFE, ()),
-        ({"metrics.secure.enabled": True}, permissions.WATCHED, permissions.LEASE, permissions.REVIEWS),
+        ({"metrics.secure.enabled": True}, permissions.WATCHED, permissions.LEASE + permissions.OWN_POD, permissions.REVIEWS),
     ],
 )
 @pytest.mark.parametrize("namespaces", [[], [NAMESPACE], ["shop", "depot"]])
