@@ -125,7 +125,8 @@ class Objects:
             desired = scripts_config_map(memcached.owner, scripts)
             name = desired.metadata.name or ""
             needed = any(memcached.name + each.scripts != name for each in owned)
-            done = await self._ensure_one(SCRIPT_CONFIG_MAPS, snapshot, desired, False, blocking=needed)
+            # Its name is of its content, which another release of the operator changes under a status of today.
+            done = await self._ensure_one(SCRIPT_CONFIG_MAPS, snapshot, desired, False, blocking=needed, seen=False)
             outcome, missing = done.outcome, needed and (done.kept is None or done.kept.obj is None)
             used.add(name)
         ready = last.condition("Ready")

@@ -114,6 +114,16 @@ async def test_a_former_one_stays_until_no_pod_has_it(running: World, upgrade: C
     assert named(running) == [new]
 
 
+async def test_one_of_another_release_is_not_reported_as_one_that_was_deleted(
+    running: World, upgrade: Callable[[], None]
+) -> None:
+    running.recorder.events.clear()
+    upgrade()
+    assert await writes(running) == ["create ConfigMap", PATCH]
+    notes = [each.note for each in running.recorder.events if each.reason == "Created"]
+    assert notes == [f"Created ConfigMap {mounted(running)}"]
+
+
 async def test_a_former_one_that_others_hold_is_nothing_to_wait_for(
     running: World, upgrade: Callable[[], None]
 ) -> None:
