@@ -192,7 +192,7 @@ TIERS = (
         needs=_KUBERNETES,
         workers=2,
     ),
-    Tier("helm on both", folders=("tests/helm",), needs=_HELM, workers=2),
+    Tier("helm", folders=("tests/helm",), since=Run.GATE, shorter="core", needs=_HELM, workers=2),
     Tier("image", folders=("tests/image",), needs=_IMAGE, lacking=_no_image),
     Tier(
         "e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING, **_OLM}, lacking=_no_node

@@ -31,7 +31,10 @@ from operator_runtime.client.aiohttp_internals import (
     unparsed,
 )
 
+logger = logging.getLogger(__name__)
+
 _NOTHING_CAME = 408
+_QUOTED_BYTES = 80
 
 # Characters that would end a line of the head, or the target before its end.
 _BREAKS = frozenset("\r\n\0")
@@ -172,11 +175,6 @@ def header_lines(headers: Mapping[str, Any]) -> bytes:
         if not _BREAKS.isdisjoint(name + value):
             raise ValueError(f"the header {name!r} holds more than one line")
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
-
-
-logger = logging.getLogger(__name__)
-
-_QUOTED_BYTES = 80
 
 
 class ConnectionCut(aiohttp.ClientConnectionError):

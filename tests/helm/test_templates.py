@@ -22,6 +22,8 @@ from memcached_operator.permissions import Permission
 from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.settings.setting import Option
 
+pytestmark = pytest.mark.core
+
 Object = dict[str, Any]
 
 RELEASE = "memcached-operator"
@@ -168,7 +170,12 @@ def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp
         ({}, permissions.WATCHED, permissions.LEASE + permissions.OWN_POD, ()),
         ({"leaderElection.mode": "life"}, permissions.WATCHED, permissions.LIFE, permissions.LIFE_CLUSTER),
         ({"leaderElection.mode": "life", "leaderElection.nodes": False}, permissions.WATCHED, permissions.LIFE, ()),
-        ({"metrics.secure.enabled": True}, permissions.WATCHED, permissions.LEASE + permissions.OWN_POD, permissions.REVIEWS),
+        (
+            {"metrics.secure.enabled": True},
+            permissions.WATCHED,
+            permissions.LEASE + permissions.OWN_POD,
+            permissions.REVIEWS,
+        ),
     ],
 )
 @pytest.mark.parametrize("namespaces", [[], [NAMESPACE], ["shop", "depot"]])

@@ -104,7 +104,7 @@ REFUSED: dict[Callable[[Published, Path], None], str] = {
     another_key: "invalid signature|no matching signatures|no matching attestations",
     a_chart_of_another_version: "no signatures found",
     a_tag_that_was_moved: "no signatures found",
-    another_layer: "did not match|digest",
+    another_layer: "[Dd]igest did not match",
 }
 """How each is told, by the program that refuses it."""
 

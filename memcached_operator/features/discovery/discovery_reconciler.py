@@ -40,6 +40,8 @@ from operator_runtime import (
     plain,
 )
 
+logger = logging.getLogger(__name__)
+
 _PODS: Final = plain("v1", "Pod", "pods")
 
 
@@ -72,8 +74,6 @@ class OwnImage:
             self._found = images.get(PROGRAM.name) or next(iter(images.values()))
         return self._found
 
-
-logger = logging.getLogger(__name__)
 
 _NO_IMAGE: Final = Problem(
     Reason.OPERATOR_IMAGE_UNKNOWN,
