@@ -239,8 +239,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.DRAIN_TOO_SHORT: ReasonDoc(
         _DISCOURAGED,
-        "`spec.drainPeriodSeconds` is less than the time after which clients of `spec.discovery.autoDiscovery` read "
-        "the list again.",
+        "Servers that left the list run on for less than the time after which clients of "
+        "`spec.discovery.autoDiscovery` read it again; the message names the remedy.",
     ),
     Reason.HANDOVER_UNAVAILABLE: ReasonDoc(
         _DISCOURAGED,

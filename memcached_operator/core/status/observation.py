@@ -39,11 +39,6 @@ _IN_THE_CLEAR: Final = Problem(
 )
 # How often the clients of auto discovery read the list, by their own default, in seconds.
 _READ_S: Final = 60
-_DRAINS_TOO_SHORT: Final = Problem(
-    Reason.DRAIN_TOO_SHORT,
-    "Clients of spec.discovery.autoDiscovery read the list each minute, and a server that left it runs on for less: "
-    f"set spec.drainPeriodSeconds to more than that, such as {2 * _READ_S}.",
-)
 _OF_PODS: Final = (
     Reason.INVALID_SPEC,
     *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
@@ -180,8 +175,21 @@ def _advice(spec: Spec) -> Iterator[Problem]:
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
-    if spec.discovery is not None and spec.has_endpoint and spec.handover is None and spec.drainPeriodSeconds < _READ_S:
-        yield _DRAINS_TOO_SHORT
+    if spec.has_endpoint and spec.handover is None:
+        yield from _short_drain(spec)
+
+
+def _short_drain(spec: Spec) -> Iterator[Problem]:
+    """Advice where clients of the endpoint ask servers that are gone; a Deployment's end as they leave the list."""
+    remedies = ["spec.workload to StatefulSet"] if spec.workload == "Deployment" else []
+    if spec.drainPeriodSeconds < _READ_S:
+        remedies.append(f"spec.drainPeriodSeconds to more than that, such as {2 * _READ_S}")
+    if remedies:
+        yield Problem(
+            Reason.DRAIN_TOO_SHORT,
+            "Clients of spec.discovery.autoDiscovery read the list each minute, and a server that left it runs on for "
+            f"less: set {' and '.join(remedies)}.",
+        )
 
 
 def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:

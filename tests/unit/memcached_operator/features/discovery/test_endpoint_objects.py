@@ -261,20 +261,24 @@ async def test_the_policy_of_the_servers_is_that_of_the_endpoint(endpoint: Endpo
 
 
 @pytest.mark.parametrize(
-    ("drain", "more", "discouraged"),
+    ("specified", "remedies"),
     [
-        (30, {}, ("True", "DrainTooShort")),
-        (59, {}, ("True", "DrainTooShort")),
-        (60, {}, ("False", "AsExpected")),
-        (30, {"discovery": {"configMap": {}}}, ("False", "AsExpected")),
+        ({"drainPeriodSeconds": 59}, {"spec.drainPeriodSeconds"}),
+        ({"drainPeriodSeconds": 60}, set()),
+        ({"workload": "Deployment"}, {"spec.workload"}),
+        ({"workload": "Deployment", "drainPeriodSeconds": 30}, {"spec.workload", "spec.drainPeriodSeconds"}),
+        ({"discovery": {"configMap": {}}, "drainPeriodSeconds": 30}, set()),
     ],
 )
 async def test_a_drain_shorter_than_clients_take_to_read_the_list_is_discouraged(
-    endpoint: Endpoint, drain: int, more: Json, discouraged: tuple[str, str]
+    endpoint: Endpoint, specified: Json, remedies: set[str]
 ) -> None:
-    endpoint.memcached(size=2, **ON | {"drainPeriodSeconds": drain} | more)
+    endpoint.memcached(size=2, **ON | specified)
     await endpoint.writes()
-    assert endpoint.condition("Discouraged") == discouraged
+    assert endpoint.condition("Discouraged") == (("True", "DrainTooShort") if remedies else ("False", "AsExpected"))
+    assert remedies == {
+        field for field in ("spec.workload", "spec.drainPeriodSeconds") if field in endpoint.message("Discouraged")
+    }
 
 
 async def test_nothing_of_it_is_made_before_there_is_a_list() -> None:
