@@ -53,11 +53,7 @@ class Watched:
 
 @asynccontextmanager
 async def alongside(endpoint: Endpoint) -> AsyncIterator[Watched]:
-    """A bystander for as long as the block runs.
-
-    Raises:
-        BystanderFailed: it could not do its requests.
-    """
+    """A bystander for as long as the block runs. Raises BystanderFailed: it could not do its requests."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.bystander", msgspec.json.encode(endpoint).decode()),
         cwd=_ROOT,

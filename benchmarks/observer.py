@@ -116,11 +116,7 @@ class Observer:
         return await self._version(DEPLOYMENTS), await self._version(MEMCACHEDS)
 
     async def watch(self, versions: tuple[str, str]) -> None:
-        """Run both watches for ever.
-
-        Raises:
-            WatchFailed: inside an ExceptionGroup, when events may have been lost.
-        """
+        """Run both watches for ever. Raises WatchFailed: inside an ExceptionGroup, when events may have been lost."""
         deployment, memcached = msgspec.json.Decoder(_DeploymentEvent), msgspec.json.Decoder(_MemcachedEvent)
 
         def on_deployment(line: bytes, now_s: float) -> str:

@@ -116,11 +116,7 @@ def kopf_environment(lock: Path = _KOPF_LOCK) -> Path:
 
 
 def greetings() -> None:
-    """Prepare the examples of docs/comparison.md.
-
-    Raises:
-        BuildError: one of them cannot be had.
-    """
+    """Prepare the examples of docs/comparison.md. Raises BuildError: one of them cannot be had."""
     go_peer("greeting")
     kopf_environment(GREETING_LOCK)
 

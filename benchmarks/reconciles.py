@@ -14,11 +14,7 @@ class NotCounted(Exception):
 
 
 async def total_of(metrics_url: str) -> float:
-    """All reconciles since the operator's start.
-
-    Raises:
-        NotCounted: see there.
-    """
+    """All reconciles since the operator's start. Raises NotCounted: see there."""
     limit = aiohttp.ClientTimeout(total=_DEADLINE_S)
     try:
         async with (

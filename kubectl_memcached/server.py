@@ -46,11 +46,7 @@ class ServerConnection:
     async def over(
         cls, tunnel: Tunnel, context: ssl.SSLContext | None, timeout_s: float
     ) -> AsyncIterator[ServerConnection]:
-        """A connection through a tunnel until the end of the block.
-
-        Raises:
-            PluginError: TLS fails.
-        """
+        """A connection through a tunnel until the end of the block. Raises PluginError: TLS fails."""
         by_tls = {} if context is None else {"ssl": context, "server_hostname": ""}
         try:
             async with asyncio.timeout(timeout_s):
@@ -175,11 +171,7 @@ class ServerConnection:
 
 
 def key_words(key: bytes) -> tuple[bytes, bytes]:
-    """A key as a meta command has it; see `meta_key`.
-
-    Raises:
-        PluginError: no key can be like that.
-    """
+    """A key as a meta command has it; see `meta_key`. Raises PluginError: no key can be like that."""
     if not 0 < len(key) <= _KEY_MAX:
         raise PluginError(f"a key has 1 to {_KEY_MAX} bytes, and this one has {len(key)}")
     return meta_key(key)

@@ -72,11 +72,7 @@ def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
 
 
 def refuse_builds(what: str) -> None:
-    """Called before something is built.
-
-    Raises:
-        NotBuiltError: ``NO_BUILDS_VARIABLE`` is set.
-    """
+    """Called before something is built. Raises NotBuiltError: ``NO_BUILDS_VARIABLE`` is set."""
     if os.environ.get(NO_BUILDS_VARIABLE):
         raise NotBuiltError(f"{what.partition(',')[0]} was never built, and {NO_BUILDS_VARIABLE} is set")
 

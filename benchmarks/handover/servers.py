@@ -94,11 +94,7 @@ def started(count: int, script: str | None = None) -> Iterator[list[Server]]:
 
 
 def confirm(servers: Sequence[Server], generation: int, peers: Sequence[Server]) -> None:
-    """Write the peers' files, and wait until all servers have read them.
-
-    Raises:
-        ServerError: one has not in time.
-    """
+    """Write the peers' files, and wait until all servers have read them. Raises ServerError: one has not in time."""
     for server in servers:
         server.update_peers(generation, peers)
 

@@ -24,11 +24,7 @@ class Group:
 
     @classmethod
     def of(cls, pid: int) -> Group:
-        """The one that a process is in, where memory is counted.
-
-        Raises:
-            OSError: there is no such process.
-        """
+        """The one that a process is in, where memory is counted. Raises OSError: there is no such process."""
         lines = (line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
         paths = {controllers: path.lstrip("/") for _, controllers, path in lines}
         return cls(_CGROUPS / "memory" / paths["memory"] if "memory" in paths else _CGROUPS / paths[""])
@@ -45,11 +41,7 @@ class Group:
         return int((self._folder / self._peak).read_text()) / _MIB
 
     def limit_mib(self) -> float:
-        """What it may have.
-
-        Raises:
-            ValueError: it has no limit.
-        """
+        """What it may have. Raises ValueError: it has no limit."""
         name = "memory.max" if (self._folder / "memory.max").exists() else "memory.limit_in_bytes"
         return int((self._folder / name).read_text()) / _MIB
 

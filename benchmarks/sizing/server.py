@@ -89,11 +89,7 @@ class Memcached:
         return {name: value for _, name, value, *_ in words}
 
     def wait(self, what: str, done: Callable[[], bool]) -> None:
-        """Until something is so.
-
-        Raises:
-            ServerError: it is not in time.
-        """
+        """Until something is so. Raises ServerError: it is not in time."""
         deadline = time.monotonic() + _DEADLINE_S
         while not done():
             if time.monotonic() > deadline:
@@ -116,11 +112,7 @@ class Server(Memcached):
         return memory_mib(Path(f"/proc/{self._process.pid}/status").read_text())[1]
 
     def answers(self) -> bool:
-        """Whether it has started.
-
-        Raises:
-            ServerError: it has ended.
-        """
+        """Whether it has started. Raises ServerError: it has ended."""
         if (code := self._process.poll()) is not None:
             raise ServerError(f"memcached: it ended with code {code}")
         with contextlib.suppress(OSError):

@@ -37,11 +37,6 @@ class Authority:
     """
 
     def __init__(self, directory: Path, common_name: str = "memcached-operator") -> None:
-        """
-        Args:
-            directory: made if it is missing.
-            common_name: who it says it is, for those who look at a certificate.
-        """
         self._directory = directory
         self._key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name, ())

@@ -45,11 +45,6 @@ class Tokens:
     """Issues tokens and knows them again. A token is good as long as its service account exists."""
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
-        """
-        Args:
-            store: of the service accounts.
-            now: the present time, in UTC.
-        """
         self._store = store
         self._now = now
         self._issued: dict[str, _Issued] = {}

@@ -26,10 +26,6 @@ class Namespaces:
     """The controllers of namespaces, service accounts and root certificates: what is deleted comes back."""
 
     def __init__(self, context: Context, ca_certificate: str) -> None:
-        """
-        Args:
-            ca_certificate: PEM.
-        """
         self._context = context
         self._ca_certificate = ca_certificate
         self.controller: Controller[str] = Controller("namespace", self._reconcile)

@@ -46,10 +46,6 @@ class Workload(ABC):
     """The collection of what it makes."""
 
     def __init__(self, context: Context, recorder: Recorder, owned: Owned) -> None:
-        """
-        Args:
-            owned: of the collection of what it makes.
-        """
         self.context = context
         self.component = f"{self.KIND.lower()}-controller"
         self.caller = controller_caller(self.component)

@@ -40,10 +40,6 @@ class AuditLog:
     """Appends to a file, a line at once."""
 
     def __init__(self, path: Path, now: Callable[[], datetime]) -> None:
-        """
-        Args:
-            now: the present time, in UTC.
-        """
         self._now = now
         self._file = path.open("ab", buffering=0)
 

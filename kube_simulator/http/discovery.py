@@ -30,21 +30,13 @@ class Discovery:
     """Answers the paths that name no resource. Everything is made once, and anew when the registry changes."""
 
     def __init__(self, registry: Registry, address: Callable[[], str]) -> None:
-        """
-        Args:
-            address: host and port under which the server is reached.
-        """
         self._registry = registry
         self._address = address
         self._made: dict[str, bytes] = {}
         registry.on_change(self._made.clear)
 
     def answer(self, route: Route) -> Answer:
-        """Return what is served at the path.
-
-        Raises:
-            ApiError, TextNotFound: nothing is, or not by this method.
-        """
+        """Return what is served at the path. Raises ApiError, TextNotFound: nothing is, or not by this method."""
         path = route.path.rstrip("/")
         if _HEALTH.fullmatch(path):
             return Answer(200, b"ok", TEXT_TYPE)

@@ -49,11 +49,7 @@ def wants_table(accept: str, *, tables: bool = True) -> bool:
 
 
 def body_object(body: bytes, content_type: str) -> Any:
-    """The decoded body of a POST, PUT or DELETE.
-
-    Raises:
-        ApiError: 415 or 400.
-    """
+    """The decoded body of a POST, PUT or DELETE. Raises ApiError: 415 or 400."""
     if _media_type(content_type) not in ("", JSON_TYPE):
         raise _unsupported([JSON_TYPE])
     return _decoded(body)
@@ -73,11 +69,7 @@ def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
 
 
 def patch_body(body: bytes, kind: PatchKind) -> Any:
-    """The decoded body of a PATCH.
-
-    Raises:
-        ApiError: 400.
-    """
+    """The decoded body of a PATCH. Raises ApiError: 400."""
     decoded = _decoded(body)
     if not isinstance(decoded, list if kind == "json" else dict):
         raise bad_request(f"error decoding patch: a JSON {'array' if kind == 'json' else 'object'} was expected")

@@ -89,11 +89,7 @@ class HttpServer:
         return self._listener is not None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
-        """Listen; does nothing while it does.
-
-        Raises:
-            OSError: the port is taken.
-        """
+        """Listen; does nothing while it does. Raises OSError: the port is taken."""
         if self._listener is not None:
             return
         loop = asyncio.get_running_loop()

@@ -59,10 +59,6 @@ class Verbs:
     """Answers what `Api` and the store's lists can answer."""
 
     def __init__(self, api: Api, reviews: Reviews, tokens: Tokens, now: Callable[[], datetime]) -> None:
-        """
-        Args:
-            now: the present time, in UTC; ages in tables are counted from it.
-        """
         self._api = api
         self._reviews = reviews
         self._tokens = tokens

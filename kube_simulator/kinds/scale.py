@@ -14,11 +14,7 @@ _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTime
 
 
 def read(resource: Resource, found: Json) -> Json:
-    """The scale of an object.
-
-    Raises:
-        ApiError: 500, a custom resource does not say how many it wants.
-    """
+    """The scale of an object. Raises ApiError: 500, a custom resource does not say how many it wants."""
     paths = resource.scale or _BUILT_IN
     labels = (found["spec"].get("selector") or {}).get("matchLabels") or {} if not resource.custom else {}
     selector: object = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

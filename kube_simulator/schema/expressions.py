@@ -43,11 +43,7 @@ class Expression:
     """The names that it uses, besides those that its own macros bind."""
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
-        """Evaluate the expression.
-
-        Raises:
-            EvaluationError: it comes to nothing.
-        """
+        """Evaluate the expression. Raises EvaluationError: it comes to nothing."""
         import cel
 
         try:

@@ -37,10 +37,6 @@ class Node:
     """One node of a schema; compared by identity, never changed once made."""
 
     def __init__(self, schema: Json, definitions: Definitions, name: str = "") -> None:
-        """
-        Args:
-            name: of the definition, if the schema is one.
-        """
         target = _reference(schema)
         self._definitions = definitions
         self._target = definitions.named(target) if target else None

@@ -98,11 +98,7 @@ class Builder:
             raise ImageError(f"{self.name} does not take {archive}: {wrong}")
 
     def save(self, image: str, archive: Path) -> None:
-        """Write an image of the store as a docker-archive.
-
-        Raises:
-            ImageError: it is not there.
-        """
+        """Write an image of the store as a docker-archive. Raises ImageError: it is not there."""
         command = {
             "docker": ["save", "--output", str(archive), image],
             "podman": ["save", "--quiet", "--format", "docker-archive", "--output", str(archive), image],

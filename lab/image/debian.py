@@ -31,11 +31,7 @@ class Source:
 
 
 def architecture() -> str:
-    """The machine's, as Debian calls it.
-
-    Raises:
-        BuildError: there is no dpkg.
-    """
+    """The machine's, as Debian calls it. Raises BuildError: there is no dpkg."""
     return _run("dpkg", "--print-architecture").strip()
 
 

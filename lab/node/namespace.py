@@ -65,11 +65,7 @@ class OwnNamespaces(Namespaces):
     """
 
     def __init__(self, state_dir: Path) -> None:
-        """Make them.
-
-        Raises:
-            LabError: the machine does not let us.
-        """
+        """Make them. Raises LabError: the machine does not let us."""
         log = state_dir / "node-init.log"
         with log.open("wb") as errors:
             self._unshare = subprocess.Popen(

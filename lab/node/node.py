@@ -238,11 +238,7 @@ _CLIENT_FILES = (("certificate", "crt"), ("key", "key"))
 
 
 def check_machine() -> None:
-    """Check that a node can be started here at all.
-
-    Raises:
-        LabError: it cannot; the message says what to do.
-    """
+    """Check that a node can be started here at all. Raises LabError: it cannot; the message says what to do."""
     if os.geteuid() != 0:
         raise LabError("a node takes root, for namespaces and containers; start it with sudo")
     if lacking := config.missing():

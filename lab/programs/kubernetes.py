@@ -62,11 +62,7 @@ def build() -> Path:
 
 
 def kubectl() -> Path:
-    """The kubectl of this module, built first where that was not done yet.
-
-    Raises:
-        BuildError: see :func:`build`.
-    """
+    """The kubectl of this module, built first where that was not done yet. Raises BuildError: see :func:`build`."""
     target = _folder("kubectl", _KUBECTL_FILES)
     version = _version(target)
 

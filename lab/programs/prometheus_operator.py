@@ -28,11 +28,7 @@ def build() -> Path:
 
 
 def definitions() -> list[Path]:
-    """The files of the CustomResourceDefinitions of what a Prometheus can be told.
-
-    Raises:
-        BuildError: see `build`.
-    """
+    """The files of the CustomResourceDefinitions of what a Prometheus can be told. Raises BuildError: see `build`."""
     return [build() / "crds" / f"monitoring.coreos.com_{kind}.yaml" for kind in _KINDS]
 
 

@@ -59,11 +59,7 @@ def install_files(image: str, folder: Path) -> list[Path]:
 
 
 def packed_chart(image: str, folder: Path) -> Path:
-    """Pack the chart, with the image in its values.
-
-    Raises:
-        ToolError, BuildError: Helm could not pack it.
-    """
+    """Pack the chart, with the image in its values. Raises ToolError, BuildError: Helm could not pack it."""
     repository, digest = image.split("@")
     with tempfile.TemporaryDirectory(prefix="chart-") as temporary:
         chart = Path(temporary) / CHART.name

@@ -78,11 +78,7 @@ def signature_of(file: Path) -> Path:
 
 
 def verify_image(public: Path, image: str) -> None:
-    """Verify that an image was signed.
-
-    Raises:
-        ToolError: it was not, or by another key.
-    """
+    """Verify that an image was signed. Raises ToolError: it was not, or by another key."""
     _verify("verify", public, *_PLAIN, image)
 
 
@@ -98,11 +94,7 @@ def attested(public: Path, image: str, type_: str) -> Any:
 
 
 def verify_file(public: Path, file: Path) -> None:
-    """Verify that a file is as it was signed.
-
-    Raises:
-        ToolError: it is not, or was signed by another key.
-    """
+    """Verify that a file is as it was signed. Raises ToolError: it is not, or was signed by another key."""
     _verify("verify-blob", public, f"--bundle={signature_of(file)}", str(file))
 
 

@@ -51,7 +51,7 @@ def template(values: Mapping[str, Any], *, release: str = RELEASE, namespace: st
     return documents(helm(*command).stdout)
 
 
-class OnceOnly(yaml.SafeLoader):
+class OnceOnly(yaml.CSafeLoader):
     """Refuses a key that stands in a map twice, as a strict API server does."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -187,7 +187,6 @@ def hook(**handler: Any) -> dict[str, Any]:
 AT_ONCE: dict[str, Any] = {"spec": {"containers": None, "terminationGracePeriodSeconds": 0}}
 
 
-@pytest.mark.core
 def test_whatever_was_there_before_the_same_specification_comes_to_the_same_pods(kubectl: Kubectl) -> None:
     workload = "StatefulSet"
     complete(kubectl, "shop", 0, workload=workload, image="memcached:1")
