@@ -37,10 +37,10 @@ PAGES = (
     Page("docs/tutorial.md", node=False),
     Page("docs/write-your-own.md", node=False, author=True),
     Page("examples/my_own_shell/README.md", node=False),
-    Page("examples/publisher/README.md", node=False),
 )
-# Those that install a PodDisruptionBudget along, which the simulator does not serve.
+# Those that need more than the simulator has, such as protobuf, which kubectl sends to create a namespace.
 PAGES_FOR_KUBERNETES = (
+    Page("examples/publisher/README.md", node=False),
     Page("README.md"),
     Page("docs/first-install.md"),
     Page("docs/install.md"),

@@ -18,7 +18,7 @@ from tests.handover.changes import Cluster, running
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Fault, Finding, Status, counted
 from tests.handover.moves import STEPS, Fault as Disturbance, Move
-from tests.handover.scripts import MOVING, cluster_of, needs_memcached
+from tests.handover.scripts import MOVING, PATIENT, PATIENT_MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Connection, connected
 
 pytestmark = needs_memcached
@@ -80,7 +80,7 @@ def _keys(seed: int, largest: int = 200) -> Keys:
 
 
 async def test_a_server_moves_without_an_older_value_and_without_a_miss(folder: Path) -> None:
-    cluster = cluster_of(folder, 1, delay_s=SLOW_S)
+    cluster = cluster_of(folder, 1, script=PATIENT, delay_s=SLOW_S)
 
     seen = await _seen(cluster, _keys(1), Move(cluster, INDEX))
 
@@ -89,7 +89,7 @@ async def test_a_server_moves_without_an_older_value_and_without_a_miss(folder: 
 
 
 async def test_a_server_whose_pod_is_ending_is_told_and_moves_likewise(folder: Path) -> None:
-    cluster = cluster_of(folder, 2, script=MOVING, delay_s=SLOW_S)
+    cluster = cluster_of(folder, 2, script=PATIENT_MOVING, delay_s=SLOW_S)
 
     seen = await _seen(cluster, _keys(2), Move(cluster, INDEX, ends=True))
 
@@ -101,7 +101,7 @@ async def test_a_server_whose_pod_is_ending_is_told_and_moves_likewise(folder: P
 @pytest.mark.parametrize("step", STEPS[1:])
 async def test_another_operator_tells_a_server_whose_pod_is_ending(folder: Path, step: str) -> None:
     seed = 40 + STEPS.index(step)
-    cluster = cluster_of(folder, seed, script=MOVING, delay_s=SLOW_S)
+    cluster = cluster_of(folder, seed, script=PATIENT_MOVING, delay_s=SLOW_S)
 
     seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, interrupted=step, ends=True))
 
@@ -122,7 +122,7 @@ async def test_a_pod_that_ends_before_all_is_copied_shows_no_older_value(folder:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 10))
 async def test_servers_move_one_after_the_other(folder: Path, seed: int) -> None:
-    cluster = cluster_of(folder, seed, delay_s=seed % 3 * SLOW_S / 2)
+    cluster = cluster_of(folder, seed, script=PATIENT, delay_s=seed % 3 * SLOW_S / 2)
     keys = _keys(seed, largest=60_000 if seed % 4 == 1 else 200)
 
     seen = await _seen(cluster, keys, Move(cluster, INDEX), Move(cluster, seed % 3))
@@ -135,7 +135,7 @@ async def test_servers_move_one_after_the_other(folder: Path, seed: int) -> None
 @pytest.mark.parametrize("step", STEPS[1:])
 async def test_an_operator_goes_on_where_another_ended(folder: Path, step: str) -> None:
     seed = STEPS.index(step)
-    cluster = cluster_of(folder, seed, delay_s=SLOW_S)
+    cluster = cluster_of(folder, seed, script=PATIENT, delay_s=SLOW_S)
 
     seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, interrupted=step))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from kubectl_memcached.big import DumpedItem, read_items
 from kubectl_memcached.server import key_words
 from kubectl_memcached.top import prefix_of, read_lines
 from kubectl_memcached.words import PluginError, key_text, printable_text, seconds_text, size_text, table
+from memcached_operator.servers.text_protocol import DumpedItem, read_items
 
 WATCHED = (
     b"ts=1795999795.308938 gid=2 type=item_get key=a%3Ab%2520c status=not_found clsid=0 cfd=25 size=0\n"
@@ -25,7 +25,7 @@ DUMPED = (
     b"key=a%3Ab%2520c exp=1795999800 la=1795999794 cas=3 fetch=no cls=1 size=72\n"
     b"key=x exp=-1 la=1795999790 cas=4 fetch=yes cls=2 size=100\n"
 )
-ITEMS = [DumpedItem(b"a%3Ab%2520c", 1795999800, 1795999794, 72), DumpedItem(b"x", -1, 1795999790, 100)]
+ITEMS = [DumpedItem(b"a%3Ab%2520c", 1795999800, 1795999794, 3, 72), DumpedItem(b"x", -1, 1795999790, 4, 100)]
 
 
 @given(st.integers(0, len(WATCHED)))

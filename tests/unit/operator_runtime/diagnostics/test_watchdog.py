@@ -140,6 +140,9 @@ def test_a_process_that_was_stopped_as_a_whole_has_not_stalled_unless_its_loop_g
 def runtime_log() -> Iterator[Log]:
     with logged() as handler:
         yield handler
+    for thread in threading.enumerate():
+        if thread.name == "event-loop watchdog":
+            thread.join(DEADLINE_S)  # it may still be writing the line that was waited for, which is of no other test
 
 
 async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(runtime_log: Log) -> None:
