@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import re
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -28,32 +27,11 @@ from kubectl_memcached.words import (
     size_text,
     table,
 )
+from memcached_operator.servers.text_protocol import DUMP, DUMP_BUSY, DumpedItem, read_items
 
-_ITEM: Final = re.compile(rb"^key=(\S+) exp=(-?\d+) la=(\d+) cas=\d+ fetch=\w+ cls=\d+ size=(\d+)", re.MULTILINE)
-_BUSY: Final = (b"BUSY", b"ERROR locked try again later")
 _TRY_AGAIN_S: Final = 0.2
 _TRIES: Final = 150
 _LINE_MAX: Final = 4_096
-
-
-class DumpedItem(NamedTuple):
-    """Item as `lru_crawler metadump` has it.
-
-    Attributes:
-        quoted: its key, as in a URL.
-        expires_s: seconds since 1970, -1 for never.
-        used_s: when it was last used, likewise, by the server's clock.
-        size: bytes that it takes, with key and header.
-    """
-
-    quoted: bytes
-    expires_s: int
-    used_s: int
-    size: int
-
-    @property
-    def key(self) -> bytes:
-        return unquote_to_bytes(self.quoted)
 
 
 class BigOptions(NamedTuple):
@@ -96,27 +74,10 @@ class Census:
         self.largest = heapq.nlargest(self.options.shown, chain(self.largest, larger))
 
 
-def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
-    """Parse whole lines of a dump.
-
-    Returns:
-        Its items, and the first line that is none, b"" where there is no other.
-    """
-    found = [DumpedItem(key, int(expires), int(used), int(size)) for key, expires, used, size in _ITEM.findall(block)]
-    if len(found) == block.count(b"\n"):
-        return found, b""
-    others = (line for line in block.splitlines() if not line.startswith(b"key=") and line != b"OK")
-    return found, next(others, b"")
-
-
 async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem], None]:
-    """Read all items of a server, block by block; while it is busy with another dump, that is waited for.
-
-    By its hash table: an item that moves from one of the LRU lists to another would be missed. Only the server's
-    crawler waits for us, and no client.
-    """
+    """Read all items of a server, block by block; while it is busy with another dump, that is waited for."""
     for _ in range(_TRIES):
-        connection.send(b"lru_crawler metadump hash\r\n")
+        connection.send(DUMP)
         begun, other = b"", b""
         while not other:
             block = begun + await connection.block()
@@ -128,7 +89,7 @@ async def dump(connection: ServerConnection) -> AsyncGenerator[list[DumpedItem],
             yield found
         if other == b"END":
             return
-        if not other.startswith(_BUSY):
+        if not other.startswith(DUMP_BUSY):
             raise connection.refusal(other)
         await asyncio.sleep(_TRY_AGAIN_S)
     raise connection.error("its crawler is busy with other dumps; try again later")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
+from urllib.parse import unquote_to_bytes
 
 from memcached_operator.servers.server_connection import (
     MAX_BYTES,
@@ -25,6 +27,11 @@ _MIB: Final = 1 << 20
 # With which `-Y` refuses all that comes before a login, and one that is wrong.
 _UNAUTHENTICATED: Final = b"CLIENT_ERROR unauthenticated"
 _WRONG_LOGIN: Final = b"CLIENT_ERROR authentication failure"
+# By the hash table: an item that moves from one of the LRU lists to another would be missed. No client waits for it.
+DUMP: Final = b"lru_crawler metadump hash\r\n"
+# While the crawler is busy with something else, or the hash table grows.
+DUMP_BUSY: Final = (b"BUSY", b"ERROR locked try again later")
+_ITEM: Final = re.compile(rb"^key=(\S+) exp=(-?\d+) la=(\d+) cas=(\d+) fetch=\w+ cls=\d+ size=(\d+)", re.MULTILINE)
 
 T = TypeVar("T")
 Stats = Mapping[bytes, bytes]
@@ -51,6 +58,44 @@ def meta_key(key: bytes) -> tuple[bytes, bytes]:
     What ends a word is encoded and nothing else: a command takes 250 bytes, and a long key has more when encoded.
     """
     return (b64encode(key), b" b") if any(each in b" \n\0" for each in key) else (key, b"")
+
+
+class DumpedItem(NamedTuple):
+    """Item as a dump has it.
+
+    Attributes:
+        quoted: its key, as in a URL.
+        expires_s: seconds since 1970, -1 for never.
+        used_s: when it was last used, likewise, by the server's clock.
+        size: bytes that it takes, with key and header.
+    """
+
+    quoted: bytes
+    expires_s: int
+    used_s: int
+    cas: int
+    size: int
+
+    @property
+    def key(self) -> bytes:
+        return unquote_to_bytes(self.quoted)
+
+    @property
+    def words(self) -> tuple[bytes, bytes]:
+        """The key; see `meta_key`."""
+        return meta_key(self.key)
+
+
+def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
+    """Parse whole lines of a dump.
+
+    Returns:
+        Its items, and the first line that is none, b"" where there is no other.
+    """
+    found = [DumpedItem(key, *map(int, numbers)) for key, *numbers in _ITEM.findall(block)]
+    if len(found) == block.count(b"\n"):
+        return found, b""
+    return found, next((line for line in block.splitlines() if line != b"OK" and not _ITEM.match(line)), b"")
 
 
 async def query(endpoint: Endpoint, timeout_s: float) -> Response:

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeVar
-from urllib.parse import unquote_to_bytes
 
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure
-from memcached_operator.servers.text_protocol import MALFORMED, MAX_LINE, meta_key
+from memcached_operator.servers.text_protocol import DUMP, DUMP_BUSY, MALFORMED, MAX_LINE, DumpedItem, read_items
 
 T = TypeVar("T")
 
 _TRY_AGAIN_S: Final = 0.1
 _BLOCK_BYTES: Final = 1 << 16
-_ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) (?:.*\bsize=(\d+))?")
-# While its crawler is busy with something else, or its hash table grows.
-_BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
-
-
-class Item(NamedTuple):
-    """An item as a dump has it.
-
-    Attributes:
-        used_s: when it was last used, by the server's clock, in seconds since the epoch.
-        size: in bytes, with its key and its header; 0 where the server does not say it.
-    """
-
-    quoted: bytes
-    used_s: int
-    cas: int
-    size: int
-
-    @property
-    def words(self) -> tuple[bytes, bytes]:
-        """The key; see `meta_key`."""
-        return meta_key(unquote_to_bytes(self.quoted))
 
 
 class Connection(NamedTuple):
@@ -78,33 +54,23 @@ async def connection(endpoint: Endpoint) -> AsyncIterator[Connection]:
         writer.transport.abort()  # what is yet to be sent is of no use, and would have to be waited for
 
 
-async def items(endpoint: Endpoint) -> AsyncGenerator[Sequence[Item], None]:
-    """Blocks of all items of a server; where it is busy with another dump, that is waited for.
-
-    By its hash table: an item that moves from one of the LRU lists to another would be missed.
-    """
+async def items(endpoint: Endpoint) -> AsyncGenerator[Sequence[DumpedItem], None]:
+    """Blocks of all items of a server; where it is busy with another dump, that is waited for."""
     while True:
         async with connection(endpoint) as dump:
-            dump.writer.write(b"lru_crawler metadump hash\r\n")
-            begun = b""
-            is_busy = False
-            while not is_busy:
-                block = await dump.reader.read(_BLOCK_BYTES)
-                *lines, begun = (begun + block).split(b"\n")
-                found: list[Item] = []
-                for line in lines:
-                    if (item := _ITEM.match(line)) is not None:
-                        found.append(Item(item[1], int(item[2]), int(item[3]), int(item[4] or 0)))
-                    elif line.startswith(_BUSY):
-                        is_busy = True
-                    elif line == b"END\r":
-                        yield found
-                        return
-                    elif line != b"OK\r":
-                        raise _DumpError(_refused(line))
+            dump.writer.write(DUMP)
+            begun = other = b""
+            while not other:
+                received = await dump.reader.read(_BLOCK_BYTES)
+                lines, end, begun = (begun + received).rpartition(b"\n")
+                found, other = read_items(lines + end)
                 yield found
-                if not is_busy and (not block or len(begun) > MAX_LINE):
+                if not other and (not received or len(begun) > MAX_LINE):
                     raise _DumpError(MALFORMED)
+            if other == b"END":
+                return
+            if not other.startswith(DUMP_BUSY):
+                raise _DumpError(_refused(other))
         await asyncio.sleep(_TRY_AGAIN_S)
 
 

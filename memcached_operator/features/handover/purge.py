@@ -13,10 +13,10 @@ from math import inf
 from typing import Any, Final, TypeAlias
 
 from memcached_operator.core.objects.labels import PEERS_PORT
-from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
+from memcached_operator.features.handover.item_dump import Connection, connection, items, within
 from memcached_operator.servers.server_connection import Endpoint, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
-from memcached_operator.servers.text_protocol import MALFORMED, first_line, stats_of
+from memcached_operator.servers.text_protocol import MALFORMED, DumpedItem, first_line, stats_of
 
 PURGE_WITHIN_S: Final = 300.0
 """Limit for one server: some ten million items."""
@@ -100,7 +100,7 @@ async def _purge(endpoint: Endpoint, used_until_s: float) -> Purged:
     return Purged(total, deleted)
 
 
-async def _delete(deleting: Connection, old: Sequence[Item]) -> int:
+async def _delete(deleting: Connection, old: Sequence[DumpedItem]) -> int:
     """Delete items by their CAS; how many had not changed."""
     if not old:
         return 0

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from memcached_operator.core.objects.labels import PEERS_PORT, PORT
-from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
+from memcached_operator.features.handover.item_dump import Connection, connection, items, within
 from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Endpoint, Failure
+from memcached_operator.servers.text_protocol import DumpedItem
 
 # The script of the servers has buffers of 16 MiB for values on their way, beyond which what is asked for is a miss.
 _UNDER_WAY_BYTES: Final = 4 << 20
@@ -98,7 +99,7 @@ async def _transfer(
     return Transferred(total, lacking, used_since_s is not None)
 
 
-async def _cas_of(server: Connection, some: Sequence[Item]) -> list[int]:
+async def _cas_of(server: Connection, some: Sequence[DumpedItem]) -> list[int]:
     """The CAS of each value, 0 where there is none, or a mark."""
     if not some:
         return []
@@ -113,9 +114,9 @@ def _cas(line: bytes) -> int:
     return 0 if is_mark(found.get(b"f"), found.get(b"s")) else found.get(b"c", 0)
 
 
-def _under_way(block: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _under_way(block: Sequence[DumpedItem]) -> Iterator[Sequence[DumpedItem]]:
     """Parts of a block that are asked for at once."""
-    some: list[Item] = []
+    some: list[DumpedItem] = []
     size = 0
     for item in block:
         if some and (len(some) >= _UNDER_WAY or size + item.size > _UNDER_WAY_BYTES):
