@@ -2,8 +2,6 @@
 
 It decides before every request. Source of the rules:
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and what an API server answers.
-
-Differs from Kubernetes: neither a refusal nor a review says which binding or which missing role decided.
 """
 
 from __future__ import annotations

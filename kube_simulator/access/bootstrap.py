@@ -1,10 +1,6 @@
 """Objects of every cluster from its beginning: namespaces, its own Service, and the roles and bindings of Kubernetes.
 
 Roles name only what the simulator serves. Rules of v1.36.
-
-Differs from Kubernetes: there are no roles `admin`, `edit` and `view`, and none for controllers, nodes and monitoring,
-as the simulator's controllers do not ask RBAC; no managedFields on these objects; and what somebody changes or deletes
-of them stays so.
 """
 
 from __future__ import annotations

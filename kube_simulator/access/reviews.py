@@ -1,8 +1,4 @@
-"""Reviews: questions about permissions, tokens and oneself in the shape of objects, answered and never stored.
-
-Differs from Kubernetes: answers have no managedFields, of a question nothing is looked at but who asks for what, and
-one that is not good is 400 and not 422.
-"""
+"""Reviews: questions about permissions, tokens and oneself in the shape of objects, answered and never stored."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Bearer tokens of service accounts, as the TokenRequest API gives them, and whom a request comes from.
-
-Differs from Kubernetes: tokens say nothing themselves (there they are JSON web tokens), are bound to no object (501),
-and a revoked one is refused at once, where an API server remembers for 10 s that it was good. A certificate of another
-authority is refused in the handshake and not with 401.
-"""
+"""Bearer tokens of service accounts, as the TokenRequest API gives them, and whom a request comes from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Users: the names and groups that Kubernetes itself gives, and whom a client certificate names.
-
-Differs from Kubernetes: the groups of a user have no order; where they are listed, they are sorted, and the group that
-every user has stands last. Nothing says by which credential a user came.
-"""
+"""Users: the names and groups that Kubernetes itself gives, and whom a client certificate names."""
 
 from __future__ import annotations
 

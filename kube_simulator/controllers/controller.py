@@ -59,10 +59,7 @@ class Context:
 
 
 def controller_caller(controller: str) -> Caller:
-    """A controller of kube-controller-manager as a client: it has a service account of its own.
-
-    Differs from Kubernetes: there each has a role that gives it what it needs, here all are among the masters.
-    """
+    """A controller of kube-controller-manager as a client: it has a service account of its own."""
     groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated", MASTERS}
     user = User(f"system:serviceaccount:kube-system:{controller}", frozenset(groups))
     return Caller(user, "kube-controller-manager")

@@ -2,10 +2,6 @@
 goes.
 
 It belongs to the API server, and goes on when the controllers are stopped.
-
-Differs from Kubernetes: a CRD is served at once, and so is a change, even under names that another one has;
-`Terminating` is said a moment after the deletion and not with it; watches end when the CRD changes or is gone, and not
-a second later.
 """
 
 from __future__ import annotations

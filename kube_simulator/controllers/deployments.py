@@ -1,9 +1,4 @@
-"""Deployments: a ReplicaSet for each template they had, found by it, named by its hash, numbered by revision.
-
-Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
-may write twice; the hash in a ReplicaSet's name is another one; nothing is done for a Deployment that is paused. One
-whose strategy is Recreate is rolled as by default, and old ReplicaSets are kept, however many.
-"""
+"""Deployments: a ReplicaSet for each template they had, found by it, named by its hash, numbered by revision."""
 
 from __future__ import annotations
 

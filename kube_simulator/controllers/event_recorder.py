@@ -1,9 +1,6 @@
 """Events by which controllers report to people, written one after another.
 
 An event that cannot be written is dropped.
-
-Differs from Kubernetes: events tell of pods that were made or could not be, and of nothing else; each is written anew,
-where there the same words raise a count.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 Three rules, as a real one keeps them: an object all of whose owners are gone is deleted; one that has some owner left
 loses the references to the others; an owner with the finalizer `foregroundDeletion` waits until nothing is left that
 blocks its deletion, and one with `orphan` lets everything go first.
-
-Differs from Kubernetes: it acts at once, and knows a new custom resource at once (there within half a minute). An owner
-in another namespace counts as gone, as there; the event that Kubernetes makes of it is not made.
 """
 
 from __future__ import annotations

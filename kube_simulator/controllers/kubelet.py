@@ -3,10 +3,6 @@
 Without nodes (`ready_after_s` is None) pods stay Pending, as on a control plane that has none. With them a pod is bound
 at once, and after this time it runs and is ready. One whose container runs memcached becomes a real process where
 that can be had.
-
-Differs from Kubernetes: there is one node, it takes every pod, and it is no Node object; images are always there; init
-containers, probes, hooks, resources, gates and pods made by hand for other nodes are not looked at; no events tell of
-pods.
 """
 
 from __future__ import annotations

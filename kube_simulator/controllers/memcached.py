@@ -3,11 +3,8 @@
 The process ends with the pod (SIGTERM, and SIGKILL when the grace period is over) and with the simulator, also when
 that is killed: a launcher asks the kernel to be killed with its parent (PR_SET_PDEATHSIG) and then becomes memcached.
 A change of user would undo that request, so the launcher itself gives up root, which memcached refuses to run as.
-
-Differs from Kubernetes: the machine's memcached takes the place of the image's, whatever its version; probes,
-resources, environment and volumes mean nothing to it, its output goes nowhere, and it is started again soon after it
-has ended, whatever the pod's policy and however often. Linux only, as there every address of 127.0.0.0/8 can be
-listened on; the kernel ends the processes with the *thread* that started them.
+Linux only, as there every address of 127.0.0.0/8 can be listened on; the kernel ends the processes with the *thread*
+that started them.
 """
 
 from __future__ import annotations

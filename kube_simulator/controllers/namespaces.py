@@ -1,8 +1,5 @@
 """Namespaces: a service account and the certificate of whom to trust from the beginning, and in the end everything in
 them is deleted before they are let go.
-
-Differs from Kubernetes: a namespace is emptied at once, where a real one stands for 5 s; no conditions say what
-remains.
 """
 
 from __future__ import annotations

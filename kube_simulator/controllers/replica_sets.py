@@ -1,8 +1,4 @@
-"""ReplicaSets: as many pods as are desired, made from the template, and the counts of them in the status.
-
-Differs from Kubernetes: pods are made one after another up to the first refusal (there in batches that double), and of
-equal pods the younger goes first (there ages are compared by their order of magnitude).
-"""
+"""ReplicaSets: as many pods as are desired, made from the template, and the counts of them in the status."""
 
 from __future__ import annotations
 

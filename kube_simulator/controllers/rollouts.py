@@ -1,8 +1,4 @@
-"""Rolling updates of a Deployment step by step: the sizes of its ReplicaSets, and its status meanwhile. Pure.
-
-Differs from Kubernetes: a Deployment that is scaled in the middle of an update goes on with the update, where
-Kubernetes first gives each ReplicaSet its share.
-"""
+"""Rolling updates of a Deployment step by step: the sizes of its ReplicaSets, and its status meanwhile. Pure."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """StatefulSets: each pod under its own name, made anew under it when it is gone, and updated from the top.
 
 The rules are those of `k8s.io/kubernetes/pkg/controller/statefulset`.
-
-Differs from Kubernetes: pods are made and ended at once, also under `podManagementPolicy: OrderedReady`; a revision has
-another hash, and there are no ControllerRevisions, so that a pod is always made from the present template, also one
-that a partition keeps back.
 """
 
 from __future__ import annotations

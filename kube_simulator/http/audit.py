@@ -2,8 +2,6 @@
 
 Lines are written before the answer is sent, so that a client finds its line. In-process controllers make no
 requests over HTTP and are not in it.
-
-Differs from Kubernetes: no policy; no request or response bodies.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Discovery before a client's first request: groups, versions, resources, the server's version and health.
-
-Differs from Kubernetes: discovery does not come in one answer; OpenAPI has the schemas of custom resources as their
-CRDs have them, and else only what kubectl looks for before it writes, that unknown fields are found by the server;
-metrics and the OpenID documents are 501; the checks behind /readyz are one.
-"""
+"""Discovery before a client's first request: groups, versions, resources, the server's version and health."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Negotiation of an answer's form and of a body's: Accept and Content-Type.
-
-Differs from Kubernetes: JSON alone, in bodies and in answers. Protobuf, which kubectl sends for some kinds, and YAML
-are 415, and passed over where a client accepts JSON too. Nothing is compressed. Nobody can ask for metadata alone, nor
-for Tables in a watch.
-"""
+"""Negotiation of an answer's form and of a body's: Accept and Content-Type."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Authorization comes before anybody reads whether the resource exists, so that an unknown user does not learn what is
 installed: `parse` knows nothing of the registry, and `target` does.
-
-Differs from Kubernetes: nothing is served at the deprecated paths `/api/v1/watch/…`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """The API server on the wire: TLS, one handler for every path, from a request to its answer or its stream.
 
 The order is that of Kubernetes: who asks, whether they may, what it leads to, and then what becomes of it.
-
-Differs from Kubernetes: HTTP/1.1 alone; a client certificate of an unknown authority ends the handshake rather than in
-a 401; streams end at once when the server is stopped, and not after a minute; no priorities and no fairness.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Compaction of an object of one of Kubernetes' own kinds: nulls, empty lists and a few more are left out.
-
-Differs from Kubernetes: whatever else is empty stays as it was sent, where Go leaves most of it out.
-"""
+"""Compaction of an object of one of Kubernetes' own kinds: nulls, empty lists and a few more are left out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Defaults that Kubernetes fills in, as tables; above all those of a pod, or of a template of pods.
 
 The values are those of `k8s.io/kubernetes/pkg/apis/core/v1/defaults.go`.
-
-Differs from Kubernetes: the ports of a pod on its node's network are not given to the node.
 """
 
 from __future__ import annotations

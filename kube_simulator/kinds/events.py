@@ -1,7 +1,4 @@
-"""Events, which core/v1 and events.k8s.io/v1 show in two forms of one object. Stored is that of events.k8s.io/v1.
-
-Differs from Kubernetes: the shape alone is checked, and times stay as they were sent.
-"""
+"""Events, which core/v1 and events.k8s.io/v1 show in two forms of one object. Stored is that of events.k8s.io/v1."""
 
 from __future__ import annotations
 

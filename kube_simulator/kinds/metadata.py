@@ -1,8 +1,4 @@
-"""`metav1.ObjectMeta`: names, labels, annotations, finalizers and owners, which all kinds have alike.
-
-Differs from Kubernetes: each cause is listed once, where an API server lists some two or four times; finalizers of
-built-in kinds need no domain, and annotations may be of any size.
-"""
+"""`metav1.ObjectMeta`: names, labels, annotations, finalizers and owners, which all kinds have alike."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`resource.Quantity`: amounts such as `500m` or `1Gi`.
-
-Differs from Kubernetes: an object keeps the form in which an amount was sent.
-"""
+"""`resource.Quantity`: amounts such as `500m` or `1Gi`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Services: addresses and ports.
-
-Differs from Kubernetes: cluster addresses are derived from the Service's namespace and name, so that two Services may
-(rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it; there are no ports
-on nodes. Of ports and selectors the shape alone is checked, any cluster address may be asked for, and a change of type
-frees nothing.
-"""
+"""Services: addresses and ports."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """Kinds of which there is little to say: ConfigMaps and Secrets, namespaces, Leases, NetworkPolicies, roles and
 bindings, CustomResourceDefinitions.
-
-Differs from Kubernetes: of all of them but CRDs, whose rules stand beside the schemas, the shape alone is checked, and
-what is immutable in a ConfigMap or a Secret. NetworkPolicies enforce nothing, as on a cluster whose network plugin does
-not know them; ClusterRoles with an aggregationRule are refused with 501.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Strategies by which objects are written: one for each built-in kind, and one for all custom resources.
-
-Differs from Kubernetes: a PodDisruptionBudget is kept as its schema says, and its status counts nothing.
-"""
+"""Strategies by which objects are written: one for each built-in kind, and one for all custom resources."""
 
 from __future__ import annotations
 

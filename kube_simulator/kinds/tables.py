@@ -1,10 +1,4 @@
-"""Tables of `kubectl get`: the columns of a resource, and the cells of an object.
-
-Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, pods and Events have columns of their
-own, and all others a name and an age; `-o wide` has no more. In the JSONPath of printer columns are
-fields, indexes, `[*]`, and filters that compare one field with a text, such as
-`.status.conditions[?(@.type=="Ready")].status`; slices, unions, recursive descent and other filters are 501.
-"""
+"""Tables of `kubectl get`: the columns of a resource, and the cells of an object."""
 
 from __future__ import annotations
 

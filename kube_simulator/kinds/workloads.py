@@ -1,10 +1,4 @@
-"""Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules.
-
-Differs from Kubernetes: of workloads the shape, counts, labels and the selector are checked, and what may not change;
-of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may be
-written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
-claims is not looked at. A pod has no priority, no quality of service, no tolerations and no volume with a token.
-"""
+"""Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules."""
 
 from __future__ import annotations
 

@@ -3,10 +3,6 @@
 A field that another manager owns and that would get another value is a conflict, unless the applier forces it. What
 the applier applied before and leaves out now goes, unless somebody else owns it too. Nothing is changed in place: what
 both have in common, the result shares with the live object.
-
-Differs from Kubernetes: kubectl does not take over what it applied on the client's side before; it must force it. What
-nobody owns belongs to nobody after an apply too (there to `before-first-apply`), elements that a list has twice are not
-refused, and new ones come last in a list.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 An entry belongs to a manager, an operation (`Apply` or `Update`), a subresource and, for `Update`, an apiVersion.
 Whoever adds a field or changes its value owns it alone; a field that goes has no owner; an entry of no fields vanishes.
-
-Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, the oldest of
-many are not thrown together, nobody but the server can write an entry, and who makes an object owns its empty fields.
 """
 
 from __future__ import annotations

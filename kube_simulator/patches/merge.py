@@ -1,9 +1,6 @@
 """JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
 
 Nothing is changed in place: what a patch does not touch, the result shares with the target.
-
-Differs from Kubernetes: JSON patches are a library's, which keeps to the RFC: `replace` adds nothing, and no index is
-negative.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ What the schema says (`x-kubernetes-patch-strategy`, `x-kubernetes-patch-merge-k
 - `$deleteFromPrimitiveList/FIELD`: values that leave a merged list of strings or numbers.
 
 Nothing is changed in place: what the patch does not touch, the result shares with the target.
-
-Differs from Kubernetes: directives that contradict the patch are followed as far as they go, and not refused.
 """
 
 from __future__ import annotations

@@ -2,11 +2,6 @@
 
 Nothing here leaves a trace, so that a dry run is the same as any other. What the built-in plugins fill in is a matter
 of the kinds.
-
-Differs from Kubernetes: there are no webhooks, no policies and no quotas; what the labels of pod security say of a
-namespace is not enforced; whoever may write a role or a binding may give away more than they have; a namespace that was
-created a moment ago is known at once; and what a service account says of image pull secrets and of its token is not
-taken over into its pods.
 """
 
 from __future__ import annotations

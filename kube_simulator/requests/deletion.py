@@ -1,8 +1,4 @@
-"""Outcome of a deletion: at once, after finalizers, or after a pod's grace period.
-
-Differs from Kubernetes: an eviction is a deletion: no disruption budget is asked, a pod's status does not say why it
-goes (DisruptionTarget), and a precondition that does not hold is refused at once.
-"""
+"""Outcome of a deletion: at once, after finalizers, or after a pod's grace period."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Causes for fields that have a wrong value: one function for each reason, and rules that many kinds share.
-
-Differs from Kubernetes: reasons and fields are Kubernetes', the words of a message need not be.
-"""
+"""Causes for fields that have a wrong value: one function for each reason, and rules that many kinds share."""
 
 from __future__ import annotations
 

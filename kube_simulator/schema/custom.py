@@ -1,11 +1,4 @@
-"""Resources that a CustomResourceDefinition defines, one for each version that is served, and what is wrong with one.
-
-Differs from Kubernetes: a conversion by webhook is refused; the versions of a kind have the same objects, as under the
-conversion strategy None. Of a definition only that is checked without which its objects could not be served; labels,
-columns, whether a schema is structural, whether its defaults fit it, are taken as they stand. What the simulator cannot
-do is answered with 501: a conversion by webhook, and patterns and rules that it cannot read, whether or not they are
-good.
-"""
+"""Resources that a CustomResourceDefinition defines, one for each version that is served, and what is wrong with one."""
 
 from __future__ import annotations
 

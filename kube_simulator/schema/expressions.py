@@ -1,11 +1,6 @@
 """Expressions in CEL, the language of a CRD's rules: compiled once, evaluated often.
 
 The language is the library's (`cel`); Kubernetes' functions for quantities are added here.
-
-Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
-of Kubernetes' own libraries there is that for quantities alone, without `isLessThan` and the like; missing are also
-`.?field`, `[?key]`, `optMap` and two-variable comprehensions. What is missing is told when an expression is compiled.
-Quantities are texts here: two spellings of one amount are the same for `compareTo`, and not for `==`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 It stands in `kubernetes.json.gz`, made by `./dev simulator-schemas` from an API server (see NOTICE). What an API server
 does not tell, the field selectors, is said here; an integration test asks a real one whether all of it is so.
-
-Differs from Kubernetes: of built-in resources that have several versions one is served, and of most resources none;
-`is_known` tells those from what Kubernetes has not either.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 `decode_problems` is for built-in kinds, whose bodies Go decodes into a type; `default` and `validate` are for custom
 ones, whose schema says all that is known of them; `prune` is for both. Values are never changed in place: what is not
 touched is shared with the result.
-
-Differs from Kubernetes: a value that does not fit is told in fewer words than Go's, by its field and the type that it
-should have. A null that server-side apply leaves of an object is dropped like any other, and not refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Validation of a custom resource by its schema.
-
-Differs from Kubernetes: what was wrong before an update is wrong after it too (no ratcheting); apiVersion, kind and
-metadata of embedded objects are not looked at; of alternatives that all fail none is told; the formats below are
-checked, and by stricter rules than there, and all others fit everything. Patterns are Python's, of ASCII.
-"""
+"""Validation of a custom resource by its schema."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """The rules in CEL of a CRD's schema (`x-kubernetes-validations`): which of them an object breaks.
 
 A rule sees its own part of the object as `self`, and on an update, where the same part was there before, `oldSelf`.
-
-Differs from Kubernetes: what broke a rule before an update breaks it after it too (no ratcheting). `messageExpression`
-is not evaluated, elements of lists have no `oldSelf`, fields have no other names in rules (`__namespace__`), and times,
-durations and bytes are texts there; see also `expressions`.
 """
 
 from __future__ import annotations

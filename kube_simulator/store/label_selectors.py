@@ -1,7 +1,4 @@
-"""Label selectors: their grammar, and what they match.
-
-Differs from Kubernetes: one that cannot be read is refused in fewer words, and so are `<` and `>`.
-"""
+"""Label selectors: their grammar, and what they match."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Lists: which version of a collection is asked for, and which page of it.
-
-Differs from Kubernetes: a version that is yet to come is refused at once, and not after three seconds; a continue token
-that cannot be read is refused in fewer words, and one that is too old without another by which to go on.
-"""
+"""Lists: which version of a collection is asked for, and which page of it."""
 
 from __future__ import annotations
 

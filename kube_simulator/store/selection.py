@@ -1,8 +1,4 @@
-"""Selection of a request by labels and by fields: `metadata.name=a,status.phase!=Running`.
-
-Differs from Kubernetes: values of fields have no commas and no backslashes, and custom resources no fields of their own
-(`selectableFields`).
-"""
+"""Selection of a request by labels and by fields: `metadata.name=a,status.phase!=Running`."""
 
 from __future__ import annotations
 

@@ -2,9 +2,6 @@
 
 It takes the place of etcd, and as etcd it knows neither schemas nor rules: whoever writes has checked and completed the
 object, and copied it first. A stored object is shared by all readers and never changed in place.
-
-Differs from Kubernetes: each collection remembers a number of changes and not the last minutes, and everything is gone
-with the process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Watches: streams of what happens to the objects of a resource, each with its place in history and its selection.
-
-Differs from Kubernetes: Events are watched like all other kinds, where the real server reads them from etcd without a
-cache; a reader may fall behind however far; a built-in kind's bookmark has no empty spec and status.
-"""
+"""Watches: streams of what happens to the objects of a resource, each with its place in history and its selection."""
 
 from __future__ import annotations
 

@@ -31,8 +31,6 @@ DOCUMENTS = (
     *PROJECT.glob("benchmarks/*.md"),
     *PROJECT.glob("examples/*/*.md"),
 )
-# Some say that nothing is known, which is no difference.
-_DIFFERENCE = re.compile(r"Differs from Kubernetes: (?!nothing known\.$)", re.MULTILINE)
 # A list's own text is indented as well, but does not follow a paragraph and an empty line.
 _INDENTED_CODE = re.compile(r"^(?![ \t]|[-*] |\d+\. ).+\n\n((?: {4}|\t).*)", re.MULTILINE)
 _CODE = re.compile(r"^```python\n(.+?)^```", re.MULTILINE | re.DOTALL)
@@ -130,10 +128,9 @@ def test_each_package_stands_in_the_architecture() -> None:
     assert [each.name for each in found if not re.search(rf"[`/]{each.name}/`", architecture)] == []
 
 
-def test_the_simulator_s_page_gathers_what_its_modules_say_of_differences() -> None:
-    modules = (path for path in SIMULATOR.glob("*/*.py") if _DIFFERENCE.search(path.read_text()))
-    documented = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Differences from Kubernetes"))
-    assert set(documented) == {path.relative_to(SIMULATOR).as_posix() for path in modules}
+def test_the_modules_that_the_simulator_s_page_names_are_there() -> None:
+    named = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Differences from Kubernetes"))
+    assert [each for each in named if not (SIMULATOR / each).is_file()] == []
 
 
 def test_the_simulator_s_page_names_all_that_it_serves() -> None:
