@@ -19,12 +19,12 @@ from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 # 1.36.
 _WORDS: Final = (
     # Authorization (`forbiddenMessage` of responsewriters/errors.go), also of the controller that creates the pods, and
-    # the plugin that enforces the permission to set finalizers. Not as a webhook may quote it.
+    # the plugin that asks for permissions of owners and what they own. Not as a webhook may quote it.
     (
         Reason.FORBIDDEN,
         r"^((Failed to create new replica set \S+|[Cc]reate Pod \S+ in StatefulSet \S+ failed error): )?"
         r"\S+( \"[^\"]*\")? is forbidden: "
-        r"(User \".*?\" cannot \S+ (resource|path) \"|cannot set blockOwnerDeletion )",
+        r"(User \".*?\" cannot \S+ (resource|path) \"|cannot set (an ownerRef|blockOwnerDeletion) )",
     ),
     # The admission plugin of ResourceQuotas: of too much, of a container that does not specify how much it takes, of a
     # quota that is not counted yet, and of what may be had under a quota alone.

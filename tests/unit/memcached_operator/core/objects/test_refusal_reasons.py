@@ -51,6 +51,7 @@ MESSAGES = {
         'create Pod a-1 in StatefulSet a failed error: pods is forbidden: User "x" cannot create resource "pods" in',
         'Create Pod a-1 in StatefulSet a failed error: pods is forbidden: User "x" cannot create resource "pods" in',
         f"{POD}cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ",
+        'deployments.apps "cache" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>',
     ],
 }
 
