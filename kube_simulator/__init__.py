@@ -6,10 +6,9 @@
 It serves most of core/v1, Deployments, ReplicaSets, StatefulSets, Events, Leases, RBAC, the reviews of authentication
 and authorization, and the custom resources of any CRD; it has the controllers behind them, the garbage collector too,
 and one node on which pods become ready after a settable time. It misbehaves on request: see `simulator.faults`.
-`docs/simulator.md` has all of it.
+`docs/simulator.md` has all of it, and what differs from Kubernetes.
 
-What it lacks answers 501 with a message and never a wrong 200; where it differs from Kubernetes, the module that does
-says so in a line "Differs from Kubernetes: ...", and `docs/simulator.md` gathers these.
+What it lacks answers 501 with a message and never a wrong 200.
 
 It needs the extra `demo`.
 """

@@ -68,14 +68,6 @@ class ControllerManager:
             owned.close()
         await self._recorder.stop()
 
-    def start_kubelet(self) -> None:
-        """Bind and run pods, if there are nodes."""
-        self.kubelet.controller.start()
-
-    async def stop_kubelet(self) -> None:
-        """End all memcached processes; can be called twice."""
-        await self.kubelet.stop()
-
     @property
     def idle(self) -> bool:
         """Report whether nothing is being done or due; something may be later, such as a retry or a deadline."""

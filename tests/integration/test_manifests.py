@@ -94,7 +94,8 @@ def test_the_recipes_install_an_image_and_remove_all_and_the_checkout_stays_as_i
 
 
 def test_an_install_of_another_group_has_that_name_throughout(fresh: Cluster, tmp_path: Path) -> None:
-    for name in ("justfile", "lab", "memcached_operator", "operator_runtime", "kube_simulator", "manifests", "charts"):
+    sources = ("lab", "memcached_operator", "operator_runtime", "kube_simulator", "manifests", "charts")
+    for name in ("justfile", "pyproject.toml", *sources):
         source = PROJECT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
     recipe(fresh, "manifests", tmp_path, GROUP="cache.acme.io")

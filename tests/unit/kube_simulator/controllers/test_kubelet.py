@@ -91,8 +91,8 @@ async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_ag
     await node.manager.stop()
     before = await run(node)
     assert ready(before)
-    await node.manager.stop_kubelet()
-    node.manager.start_kubelet()
+    await node.manager.kubelet.stop()
+    node.manager.kubelet.controller.start()
     await node.settle()
     assert node.get("pods", "a")["status"]["podIP"] == before["status"]["podIP"]
     assert (await run(node, "b"))["status"]["podIP"] != before["status"]["podIP"]

@@ -127,7 +127,7 @@ async def test_a_process_ends_at_once_with_a_pod_that_is_deleted_by_force(node: 
 
 async def test_a_process_ends_with_the_node(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
-    await node.manager.stop_kubelet()
+    await node.manager.kubelet.stop()
     assert not listens(address)
 
 

@@ -39,7 +39,7 @@ class World:
         await self.create("namespaces", {"metadata": {"name": NAMESPACE}}, namespace="")
         await self.create("serviceaccounts", {"metadata": {"name": "default"}})
         self.manager.start()
-        self.manager.start_kubelet()
+        self.manager.kubelet.controller.start()
         await self.settle()
         return self
 
@@ -47,7 +47,7 @@ class World:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.manager.stop()
-        await self.manager.stop_kubelet()
+        await self.manager.kubelet.stop()
         assert self.faults == []
 
     async def settle(self) -> None:
