@@ -95,7 +95,7 @@ def test_the_recipes_install_an_image_and_remove_all_and_the_checkout_stays_as_i
 
 def test_an_install_of_another_group_has_that_name_throughout(fresh: Cluster, tmp_path: Path) -> None:
     sources = ("lab", "memcached_operator", "operator_runtime", "kube_simulator", "manifests", "charts")
-    for name in ("justfile", "pyproject.toml", *sources):
+    for name in ("justfile", "pyproject.toml", "CHANGELOG.md", *sources):
         source = PROJECT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
     recipe(fresh, "manifests", tmp_path, GROUP="cache.acme.io")
