@@ -7,6 +7,7 @@ operator that runs beside it, as the account of the release.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import uuid
@@ -195,7 +196,8 @@ def test_an_operator_with_the_release_s_account_and_environment_does_its_work_in
             )
         assert get(apart, "lease", f"{RELEASE}-lock", "-n", namespace)["spec"]["holderIdentity"]
         assert operator.stop() == 0
-        assert "forbidden" not in operator.log.lower()
+        # But for what an API server answers that is yet to learn of the owner's kind: the operator tries again.
+        assert not re.search("forbidden(?!.*cannot find restmapping)", operator.log.lower())
         apart.kubectl("delete", "memcacheds", "--all", "-n", watched, "--cascade=foreground")
 
 
