@@ -46,12 +46,7 @@ _ROLES: dict[str, tuple[list[Json], tuple[str, ...]]] = {
 
 
 def objects(now: datetime, port: int) -> list[tuple[str, Json]]:
-    """List each collection and object, complete but for the resourceVersion, in an order that can be stored.
-
-    Args:
-        now: when they are made, in UTC.
-        port: the API server's own.
-    """
+    """List each collection and object, complete but for the resourceVersion, in an order that can be stored."""
 
     def made(version: str, kind: str, metadata: Json, **rest: Any) -> Json:
         stamps = {"uid": str(uuid.uuid4()), "creationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")}

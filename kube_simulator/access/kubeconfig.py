@@ -13,12 +13,9 @@ def write(path: Path, *, name: str, server: str, authority: Path, user: str, cre
     """Write a kubeconfig for one server and one user, readable by its owner alone; its namespace is ``default``.
 
     Args:
-        path: the file, replaced if it is there; its folder is made if it is missing.
         name: of the cluster and of the context.
-        server: its URL.
         authority: the certificate that the server's is signed with, as a PEM file.
-        user: what the file calls the user; the credential says who it is to the server.
-        credential: a client certificate, or a bearer token.
+        user: what the file calls the user; the credential, a certificate or a token, says who it is to the server.
     """
     if isinstance(credential, str):
         shown = {"token": credential}
@@ -41,11 +38,7 @@ def write(path: Path, *, name: str, server: str, authority: Path, user: str, cre
 
 
 def write_account(directory: Path, *, token: str, authority: Path, namespace: str) -> Path:
-    """Write the folder that a pod has of its service account: ``token``, ``ca.crt``, ``namespace``, each at one stroke.
-
-    Args:
-        authority: the certificate that the server's is signed with, as a PEM file.
-    """
+    """Write the folder that a pod has of its service account: ``token``, ``ca.crt``, ``namespace``, each at once."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in (("token", token), ("ca.crt", authority.read_text()), ("namespace", namespace)):
         new = directory / f".{name}"

@@ -31,10 +31,9 @@ class Pair:
 
 
 class Authority:
-    """A certificate authority whose files lie in one folder.
+    """A certificate authority whose files lie in one folder."""
 
-    Elliptic curve keys, because an RSA key takes longer to make than the API server takes to start.
-    """
+    # Elliptic curves: an RSA key takes longer to make than the API server takes to start.
 
     def __init__(self, directory: Path, common_name: str = "memcached-operator") -> None:
         self._directory = directory

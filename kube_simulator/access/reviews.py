@@ -23,18 +23,7 @@ class Reviews:
         self._tokens = tokens
 
     def answer(self, resource: Resource, body: Json, user: User, now: datetime, *, namespace: str = "") -> Json:
-        """The object that a POST of a review answers.
-
-        Args:
-            resource: one that is not stored, such as `selfsubjectaccessreviews`.
-            body: fits the resource's schema and the path.
-            user: who asks.
-            now: in UTC.
-            namespace: that of the path.
-
-        Raises:
-            ApiError: 400, the question is not a good one.
-        """
+        """The object that a POST of a review answers. Raises ApiError: 400, the question is not a good one."""
         spec = body.get("spec") or {}
         found: Json = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {}, "spec": spec}
         match resource.kind:

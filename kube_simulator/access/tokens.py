@@ -45,14 +45,7 @@ class Tokens:
         self._issued: dict[str, _Issued] = {}
 
     def request(self, namespace: str, name: str, body: Json) -> Json:
-        """Answer a POST to `serviceaccounts/NAME/token`.
-
-        Args:
-            body: a TokenRequest that fits its schema and the path's namespace.
-
-        Raises:
-            ApiError: 404, there is no such account; 422, the request is not good.
-        """
+        """Answer a TokenRequest. Raises ApiError: 404, there is no such account; 422, the request is not good."""
         spec, account = body.get("spec") or {}, self._store.get("serviceaccounts", namespace, name)
         if account is None:
             details = {"name": name, "kind": "serviceaccounts"}
@@ -76,11 +69,7 @@ class Tokens:
     def verify(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, tuple[str, ...]]:
         """Verify a token, and return its user, and for which of the requested audiences it is good.
 
-        Args:
-            audiences: one of them must be among the token's; none: the API server.
-
-        Raises:
-            InvalidToken: it is not good.
+        Raises InvalidToken where it is for none of them; without any the API server is meant.
         """
         found = self._issued.get(token)
         if found is None:

@@ -30,12 +30,6 @@ class ControllerManager:
         ready_after_s: float | None = None,
         real_memcached: bool = True,
     ) -> None:
-        """
-        Args:
-            ca_certificate: PEM, for the ConfigMap `kube-root-ca.crt` of each namespace.
-            ready_after_s: how long a pod takes to be ready; None: there are no nodes, and pods stay Pending.
-            real_memcached: start memcached for pods that run it, where the machine has it.
-        """
         self._recorder = Recorder(context)
         replica_sets, pods = Owned(context.store, "replicasets.apps"), Owned(context.store, "pods")
         self._owned = replica_sets, pods

@@ -133,11 +133,7 @@ class Process:
         now: Callable[[], datetime],
         changed: Callable[[], None],
     ) -> None:
-        """
-        Args:
-            addresses: gives an address to listen on.
-            changed: called whenever `container` or `address` is another.
-        """
+        """`changed` is called whenever `container` or `address` is another."""
         self.command = command
         self.address = ""
         """Where it listens, or will or would: the first start decides it."""

@@ -36,12 +36,7 @@ def _share(value: int | str, desired: int) -> float:
 
 
 def new_size(deployment: Json, others: Iterable[Json], present: int) -> int:
-    """Return how many pods the ReplicaSet of the present template shall have now.
-
-    Args:
-        others: the ReplicaSets of older templates.
-        present: how many it is to have until now; 0 before it is made.
-    """
+    """Return how many pods the ReplicaSet of the present template shall have now; until now it is `present`."""
     desired = replicas_of(deployment)
     if present >= desired:
         return desired
@@ -74,12 +69,7 @@ def old_sizes(deployment: Json, new: Json, old: Sequence[Json]) -> dict[str, int
 def status_of(
     deployment: Json, replica_sets: Sequence[Json], new: Json | None, refused: ApiError | None, now: datetime
 ) -> Json:
-    """The status of a Deployment; zero counts are left out.
-
-    Args:
-        new: the ReplicaSet of the present template.
-        refused: why it could not be made.
-    """
+    """The status of a Deployment; zero counts are left out. `new` is the ReplicaSet of the present template."""
 
     def total(field: str) -> int:
         return sum(counted(each, field) for each in replica_sets)

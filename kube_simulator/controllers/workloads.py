@@ -61,11 +61,7 @@ class Workload(ABC):
 
     @abstractmethod
     def written(self, present: Json, owned: list[Json], refused: ApiError | None) -> tuple[Json, float]:
-        """The object with the status of what it owns by now, and in how many seconds to look again (infinite: never).
-
-        Args:
-            refused: why the step could not be taken.
-        """
+        """The object with the status of what it owns by now, and in how many seconds to look again, or infinity."""
 
     def may_own(self, owner: Json, found: Json) -> bool:
         """Report whether what the selector matches may be the owner's."""

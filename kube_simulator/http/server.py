@@ -23,12 +23,7 @@ from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, Send
 from kube_simulator.http import routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
-from kube_simulator.http.negotiation import (
-    BODY_LIMIT_BYTES,
-    JSON_TYPE,
-    encoded,
-    wants_table,
-)
+from kube_simulator.http.negotiation import BODY_LIMIT_BYTES, JSON_TYPE, encoded, wants_table
 from kube_simulator.http.routes import TextNotFound
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests import bodies

@@ -13,7 +13,7 @@ from typing import Any
 
 from kube_simulator.access.reviews import Reviews
 from kube_simulator.access.tokens import Tokens
-from kube_simulator.errors import bad_request
+from kube_simulator.errors import bad_request, not_implemented
 from kube_simulator.http.negotiation import JSON_TYPE, body_object, encoded, patch_body, patch_kind, warning
 from kube_simulator.http.options import delete_options, write_options
 from kube_simulator.kinds import tables
@@ -24,7 +24,6 @@ from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, W
 from kube_simulator.resources import full_resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.store import lists
-from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
 
 # By the subresource: group and kind of what is posted to it.
@@ -65,14 +64,7 @@ class Verbs:
         self._now = now
 
     async def answer(self, request: ResourceRequest, named: Callable[[str], None]) -> Answer:
-        """Do what is requested.
-
-        Args:
-            named: receives the name of an object to be created, as soon as it is known.
-
-        Raises:
-            ApiError: it cannot be done.
-        """
+        """Do what is requested; `named` receives the name of an object to be created. Raises ApiError."""
         target, query, caller = request.target, request.query, request.caller
         match request.verb:
             case "get":
@@ -91,9 +83,7 @@ class Verbs:
                 return self._written(request, await self._api.patch(target, patch, caller, options))
             case "delete":
                 return await self._delete(request)
-        deletion = delete_options(self._body(request) if request.body else None, query)
-        items = await self._api.delete_collection(target, selection_of(target.resource, query), deletion)
-        return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
+        raise not_implemented(f"{request.verb} of {target.resource.full_name}")
 
     def _list(self, request: ResourceRequest) -> Answer:
         resource = request.target.resource

@@ -36,11 +36,7 @@ def read(resource: Resource, found: Json) -> Json:
 
 
 def written(resource: Resource, old: Json, desired: Any) -> Json:
-    """The object with as many replicas as a scale says, which may leave out 0.
-
-    Raises:
-        ApiError: 400, this is no scale; 422, not that many.
-    """
+    """The object with as many replicas as a scale says, 0 if it says none. Raises ApiError: 400, no scale; 422."""
     if not isinstance(desired, dict) or desired.get("kind", "Scale") != "Scale":
         raise bad_request("the body cannot be handled as a Scale")
     replicas = (desired.get("spec") or {}).get("replicas") or 0

@@ -29,13 +29,9 @@ from kube_simulator.requests import admission, bodies, deletion
 from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, User, WriteOptions, Written
 from kube_simulator.resources import Registry
 from kube_simulator.schema import structural, validation_rules
-from kube_simulator.store.selection import Selection
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json, same
 
-# A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
-_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services"})
-_RBAC_GROUP = "rbac.authorization.k8s.io"
 _PLAIN = WriteOptions()
 
 
@@ -65,7 +61,7 @@ class Api:
         """
         Args:
             now: the present time, in UTC.
-            may_create: raises where the user may not create; asked when a patch or a PUT turns out to be a creation.
+            may_create: raises where the user may not create; asked when an apply turns out to be a creation.
         """
         self.store = store
         self.registry = registry
@@ -93,14 +89,8 @@ class Api:
             return self._update_scale(target, lambda _scale: body, caller, options)
         body, warnings = bodies.fitted(bodies.identified(body, target), target, options)
         body, change = bodies.stored(resource, body), _Change(target, caller, options, warnings)
-        old = self._live(target)
-        creates = resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP
-        if old is None and (target.subresource or not creates):
-            raise not_found(resource, target.name)
+        old = self._found(target)
         bodies.check_update(target, body, old)
-        if old is None:
-            self._may_create(target, caller.user)
-            return self._create(change, bodies.without(body, "resourceVersion"))
         return self._replace(change, old, body)
 
     async def patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
@@ -136,17 +126,6 @@ class Api:
             group = {"group": resource.group} if resource.group else {}
             return {"name": target.name, **group, "kind": resource.plural, "uid": found["metadata"]["uid"]}, True
         return bodies.shown(resource, outcome), False
-
-    async def delete_collection(self, target: Target, selection: Selection, options: DeleteOptions) -> list[Json]:
-        """Delete what is selected; the objects as they were."""
-        found = [
-            bodies.shown(target.resource, each)
-            for each in self.store.list(target.resource.collection, target.namespace)
-        ]
-        selected = [each for each in found if selection.matches(each)]
-        for each in selected:
-            await self.delete(replace(target, name=each["metadata"]["name"]), options)
-        return selected
 
     def _create(self, change: _Change, body: Json) -> Written:
         target, resource = change.target, change.target.resource

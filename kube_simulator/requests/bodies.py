@@ -117,15 +117,12 @@ def check_version(target: Target, version: str, old: Json) -> None:
         raise conflict(target.resource, target.name, MODIFIED)
 
 
-def check_update(target: Target, body: Json, old: Json | None) -> None:
+def check_update(target: Target, body: Json, old: Json) -> None:
     """Raises ApiError where a PUT is meant for another object or version, or says of none where it must."""
     version, uid = claims(body)
-    present = "" if old is None else old["metadata"]["uid"]
-    if uid and uid != present:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
+    if uid and uid != old["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
         raise conflict(target.resource, target.name, why)
-    if old is None:
-        return
     if version in ("", "0") and (target.resource.custom or target.resource.collection in _UPDATED_BY_VERSION):
         cause = Cause("FieldValueInvalid", "Invalid value: must be specified for an update", "metadata.resourceVersion")
         raise invalid(target.resource, target.name, [cause])

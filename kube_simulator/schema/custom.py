@@ -1,4 +1,4 @@
-"""Resources that a CustomResourceDefinition defines, one for each version that is served, and what is wrong with one."""
+"""Resources that a CustomResourceDefinition defines, one for each served version, and what is wrong with one."""
 
 from __future__ import annotations
 

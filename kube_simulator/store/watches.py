@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,10 +86,7 @@ def _bookmark(resource: Resource, revision: int, annotations: Json | None = None
 
 
 class Stream:
-    """The events of one watch, for one reader.
-
-    Either `batch` or iteration. The objects belong to the store: they are shared and must not be changed.
-    """
+    """The events of one watch, for one reader. The objects are the store's, and must not be changed."""
 
     def __init__(
         self,
@@ -134,11 +131,6 @@ class Stream:
                 await self._news.wait()
             finally:
                 timer.cancel()
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        while events := await self.batch():
-            for event in events:
-                yield event
 
     def end(self) -> None:
         """End it cleanly, from either side, after what is already on its way."""

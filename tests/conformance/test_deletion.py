@@ -79,14 +79,6 @@ def test_the_deletion_of_an_object_with_a_generation_raises_it(api: Api, namespa
     api.get(one).expect(404, "NotFound")
 
 
-def test_a_collection_is_deleted_by_selector(api: Api, namespace: str) -> None:
-    for name, color in (("a", "red"), ("b", "red"), ("c", "green")):
-        create(api, namespace, name, labels={"color": color})
-    assert api.delete(path("configmaps", namespace), labelSelector="color=red").expect(200)["kind"] == "ConfigMapList"
-    left = api.get(path("configmaps", namespace), labelSelector="color").expect(200)["items"]
-    assert [item["metadata"]["name"] for item in left] == ["c"]
-
-
 @pytest.mark.parametrize(
     ("policy", "finalizer"), [("Foreground", "foregroundDeletion"), ("Orphan", "orphan"), ("Background", None)]
 )

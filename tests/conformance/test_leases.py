@@ -43,11 +43,7 @@ def test_of_many_who_take_a_lease_by_its_version_one_succeeds(
     assert version(api.get(lock).json) > version(created)
 
 
-def test_put_needs_a_version_where_the_lease_exists_and_creates_it_where_not(api: Api, lock: str) -> None:
-    created = api.put(lock, held("first")).expect(201)
+def test_put_needs_a_version(api: Api, namespace: str, lock: str) -> None:
+    api.post(path("leases", namespace), held("first")).expect(201)
     unversioned = api.put(lock, held("second")).expect(422, "Invalid")
     assert [cause["field"] for cause in unversioned["details"]["causes"]] == ["metadata.resourceVersion"]
-    identity = {key: created["metadata"][key] for key in ("uid", "resourceVersion")}
-    api.delete(lock).expect(200)
-    api.put(lock, held("first", **identity)).expect(409, "Conflict")
-    api.put(lock, held("first", resourceVersion=identity["resourceVersion"])).expect(201)

@@ -52,7 +52,10 @@ async def next_batch(stream: Stream) -> list[tuple[str, str, int]]:
 
 
 async def rest(stream: Stream) -> list[tuple[str, Json]]:
-    return [event async for event in stream]
+    events: list[tuple[str, Json]] = []
+    while batch := await stream.batch():
+        events += batch
+    return events
 
 
 def is_silent(stream: Stream) -> bool:
