@@ -76,7 +76,6 @@ for _use in USES:
     ALIKE.setdefault(f"{_kind}, {_server}{_resize}", []).append(_use)
 
 
-@pytest.mark.core
 @pytest.mark.cluster("kubernetes")  # quotas are the real one's
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
@@ -85,7 +84,11 @@ for _use in USES:
         pytest.param(
             uses,
             id=name,
-            marks=[pytest.mark.since("1.33", "in-place resize of pods")] if name.endswith("resize") else [],
+            marks=[
+                # The gate starts no second server for the permission of lists.
+                *([pytest.mark.core] if uses[0].streaming else []),
+                *([pytest.mark.since("1.33", "in-place resize of pods")] if name.endswith("resize") else []),
+            ],
         )
         for name, uses in ALIKE.items()
     ],
