@@ -12,7 +12,7 @@ from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.metrics import RepairCounts
-from memcached_operator.core.objects.owned_kind import Known, OwnedKind
+from memcached_operator.core.objects.owned_kind import RIVALS_INDEX, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, SCRIPTS_INDEX, scripts_config_map
@@ -150,7 +150,7 @@ class Objects:
         desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.config.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
-            rivals = self._access.caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
+            rivals = self._access.caches.auxiliary[each].by_index(RIVALS_INDEX, ObjectKey(memcached.namespace, ""))
             if rivals and (problem := each.conflict(rivals, memcached.name, spec)):
                 desired, conflicting = None, Outcome((problem,))
         # A move may have it otherwise for a while.
