@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
-from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason, decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
@@ -277,11 +274,7 @@ class Deletion:
 
     async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Report in the status what is left, and what its deletion waits for."""
-        last = decode_status(memcached.status)
-        try:
-            spec = read_spec(memcached.spec)
-        except InvalidSpec:
-            spec = None
+        last, spec = decode_status(memcached.status), memcached.readable_spec
         owned, pods = self._access.caches.workloads_of(memcached), self._access.caches.servers_of(memcached)
         seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
         status, result = await self._status.report(memcached, last, seen)
@@ -343,9 +336,8 @@ def _kinds_of(memcached: MemcachedRecord) -> set[str]:
     """The kinds of workloads that a Memcached specifies, or that its status has; a Deployment it may have had."""
     last = decode_status(memcached.status)
     kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
-    with suppress(InvalidSpec):
-        kinds.add(read_spec(memcached.spec).workload)
-    return kinds
+    spec = memcached.readable_spec
+    return kinds | ({spec.workload} if spec is not None else set())
 
 
 def _was_reported(memcached: MemcachedRecord, problem: Problem) -> bool:

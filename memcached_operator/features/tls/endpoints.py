@@ -17,8 +17,6 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
@@ -141,12 +139,7 @@ class EndpointResolver:
 
     def _named(self, pod: QueriedPod) -> tuple[Tls | None, Auth | None]:
         """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
-        key = pod.memcached_key
-        memcached = self._caches.memcacheds.get(key) if key is not None else None
-        try:
-            spec = read_spec(memcached.spec) if memcached is not None else None
-        except InvalidSpec:
-            spec = None
+        spec = self._caches.spec_at(pod.memcached_key)
         return (spec.tls, spec.auth) if spec is not None else (None, None)
 
     async def _due(self, namespace: str, tls: Tls) -> str:
