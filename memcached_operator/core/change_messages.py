@@ -16,8 +16,10 @@ from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.change_costs import Cost, cost_of, differing
-from memcached_operator.core.rollout.cost_messages import (
+from memcached_operator.core.rollout.change_costs import (
+    Cost,
+    cost_of,
+    differing,
     in_place,
     instead_of_live,
     live as live_memory,

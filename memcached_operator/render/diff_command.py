@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.core.rollout.change_costs import Basis
-from memcached_operator.core.rollout.live.live_requirements import Means
+from memcached_operator.core.rollout.change_costs import Basis, Means
 from memcached_operator.render.comparing import comparison
 from memcached_operator.render.documents import Document
 from memcached_operator.render.rendering import RenderOptions, memory_in_status, name_of, render, uid_of
