@@ -36,7 +36,7 @@ from memcached_operator.core.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.retaining_condition import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
 
 logger = logging.getLogger(__name__)

@@ -20,18 +20,6 @@ from typing import Final
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
-from memcached_operator.features.handover.actions import (
-    Action,
-    Advance,
-    Awaited,
-    EmptyServers,
-    GiveUp,
-    HandoverWait,
-    Nothing,
-    Purge,
-    Resume,
-    SetPeers,
-)
 from memcached_operator.features.handover.peer_changes import (
     connected,
     disconnected,
@@ -43,8 +31,18 @@ from memcached_operator.features.handover.peer_changes import (
 )
 from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
+    Action,
+    Advance,
+    Awaited,
+    EmptyServers,
+    GiveUp,
     HandoverServer,
+    HandoverWait,
+    Nothing,
+    Purge,
     PurgeState,
+    Resume,
+    SetPeers,
     Situation,
     StatusOrigin,
     bounded,

@@ -7,21 +7,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from memcached_operator.api.status import HandoverStep
-from memcached_operator.features.handover.actions import (
+from memcached_operator.features.handover.situation import (
+    EPOCH,
+    MARKER_TTL_S,
     Action,
     Advance,
     Awaited,
     EmptyServers,
     GivenUp,
     GiveUp,
+    HandoverServer,
     HandoverWait,
     Purge,
     SetPeers,
-)
-from memcached_operator.features.handover.situation import (
-    EPOCH,
-    MARKER_TTL_S,
-    HandoverServer,
     Situation,
     former_list_end_of,
     start_of,

@@ -17,17 +17,18 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import Blocked, WorkloadResult
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
-from memcached_operator.features.memory_scaling.eviction_samples import History, extended
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
     Decision,
     ForeignLimit,
     Grow,
+    History,
     Observing,
     Retained,
     ScalingWait,
     decide_memory,
     evicted_after_s,
+    extended,
     recommended_mib,
 )
 from memcached_operator.servers.queried_pod import QueriedPod

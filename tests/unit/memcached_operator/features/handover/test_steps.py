@@ -12,25 +12,23 @@ import pytest
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
-from memcached_operator.features.handover.actions import (
+from memcached_operator.features.handover.situation import (
+    MARKER_TTL_S,
     Action,
     Advance,
     Awaited,
     EmptyServers,
     GivenUp,
     GiveUp,
+    HandoverServer,
     HandoverWait,
     Nothing,
+    Peers,
     PeersChange,
     Purge,
+    PurgeState,
     Resume,
     SetPeers,
-)
-from memcached_operator.features.handover.situation import (
-    MARKER_TTL_S,
-    HandoverServer,
-    Peers,
-    PurgeState,
     Situation,
     StatusOrigin,
 )
