@@ -1,4 +1,4 @@
-"""Pure: memory that a memcached takes, from its settings; `core/objects/resources.py` makes a pod's limit of it.
+"""Pure: memory that a memcached takes, from its settings; `core/objects/pod_template.py` makes a pod's limit of it.
 
 The terms are those of memcached 1.6.45's sources, in brackets below; docs/sizing.md has what was measured for them.
 """

@@ -28,7 +28,7 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.diagnosis.pod_termination import why_not_ended
+from memcached_operator.core.rollout.diagnosis.ended_pods import why_not_ended
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S, StatusWriter

@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import difflib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.core.rollout.change_costs import Basis, Means
-from memcached_operator.render.comparing import comparison
-from memcached_operator.render.documents import Document
-from memcached_operator.render.rendering import RenderOptions, memory_in_status, name_of, render, uid_of
-from memcached_operator.render.sources import Sources, report
+from memcached_operator.core.rollout.change_costs import Basis, Means, changes
+from memcached_operator.render.documents import Document, Sources, report
+from memcached_operator.render.rendering import (
+    Rendered,
+    RenderOptions,
+    manifest_yaml,
+    memory_in_status,
+    name_of,
+    render,
+    uid_of,
+)
 from operator_runtime.process.flags import printed
+from operator_runtime.process.logs import escape
+
+_NOWHERE = "/dev/null"
+
+
+def comparison(old: Rendered | None, new: Rendered, old_place: str, new_place: str, basis: Basis) -> str:
+    """The differences, as lines of comment and a unified diff of the objects as YAML; "" for none.
+
+    Args:
+        old: None for a Memcached that is new.
+    """
+    costs = list(_costs(old, new, basis))
+    lines = [f"Memcached {new.name} ({new_place})", *costs] if costs else []
+    return "".join(f"# {escape(line)}\n" for line in lines) + "".join(_objects(old, new, old_place, new_place))
+
+
+def _costs(old: Rendered | None, new: Rendered, basis: Basis) -> Iterator[str]:
+    if old is None:
+        servers = "1 server is" if new.spec.size == 1 else f"{new.spec.size} servers are"
+        yield f"new: {servers} created by a {new.spec.workload}"
+        return
+    for change in changes(old.spec, new.spec, basis):
+        yield f"{change.cost.value}: {change.words}"
+        yield from (f"  {field}" for field in change.fields)
+
+
+def _objects(old: Rendered | None, new: Rendered, old_place: str, new_place: str) -> Iterator[str]:
+    before, after = ({_of(each): each for each in made.manifests} if made else {} for made in (old, new))
+    for name in after | before:  # what is made, in its order, and then what is removed
+        was, is_ = (manifest_yaml(made[name]).splitlines() if name in made else [] for made in (before, after))
+        title = f"{new.name} {name}"
+        yield from (
+            f"{line}\n"
+            for line in difflib.unified_diff(
+                was,
+                is_,
+                escape(f"{old_place}: {title}") if was else _NOWHERE,
+                escape(f"{new_place}: {title}") if is_ else _NOWHERE,
+                lineterm="",
+            )
+        )
+
+
+def _of(manifest: dict[str, Any]) -> str:
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
+
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """As `diff` and `kubectl diff` have them."""

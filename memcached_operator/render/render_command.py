@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.render.documents import Sources, report
 from memcached_operator.render.rendering import RenderOptions, as_yaml, render
-from memcached_operator.render.sources import Sources, report
 from operator_runtime.process.flags import printed
 
 DONE, NOT_ALL = 0, 1

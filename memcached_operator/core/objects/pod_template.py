@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, of_mebibytes, value
 from memcached_operator.api.reserved_pod_fields import find, keyed
+from memcached_operator.api.server_memory import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_text, spec_of
@@ -19,7 +20,6 @@ from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.owned_object import ObjectMeta, as_json
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.pod_template_overlay import Part, parts
-from memcached_operator.core.objects.resources import resources_of
 from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suffix
 from memcached_operator.core.objects.workload_types import (
     GRACE_S,
@@ -230,3 +230,29 @@ def _with_agreeing(given: Mapping[str, Any], sidecar: str) -> Mapping[str, Any]:
 
 def _digest(made: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+# An idle memcached takes next to none; what a busy one takes is not to be cut.
+CPU: Final = "50m"
+
+Quantities = dict[str, str]
+
+
+def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
+    """Requests and limits of the container, in the form in which the API server writes quantities back.
+
+    What the user names is taken, name by name. What follows from the settings fits it: a limit is no smaller than the
+    user's request, and a request no larger than the user's limit.
+    """
+    memory = of_mebibytes(memory_of_server_mib(spec))
+    needed = {"cpu": CPU, "memory": memory}
+    if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
+        needed["ephemeral-storage"] = spec.extstore.size  # else the node promises its disk to others, too
+    requested, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
+    requests = {name: min(default, most.get(name, default), key=value) for name, default in needed.items()} | requested
+    limits = {"memory": max(memory, requested.get("memory", memory), key=value)} | most
+    return requests, limits
+
+
+def _canonical(quantities: Mapping[str, str | int]) -> Quantities:
+    return {name: canonical(quantity) for name, quantity in quantities.items()}

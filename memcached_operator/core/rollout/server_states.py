@@ -181,7 +181,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
         impossible: uids of pods whose memory cannot be changed while they run.
         outdated_secrets: uids of pods that show another certificate than a new pod would, or trust another CA.
         missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
-            ordinal and as far as that was seen; see `missing_pods`.
+            ordinal and as far as that was seen; see `start_failures`.
         handing_over: no server is replaced that has keys; see `handover.steps`.
         moving: what moves require of it, None where servers are replaced without their items.
         underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.

@@ -21,7 +21,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.plan.plan import OTHER
-from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
+from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import RolloutProgress

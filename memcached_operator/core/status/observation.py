@@ -17,8 +17,7 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import ObjectsResult
-from memcached_operator.core.plan.plan import OTHER
-from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
+from memcached_operator.core.plan.plan import OTHER, ListedServers, as_ending, as_published
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.server_states import ObservedPods
 from memcached_operator.core.rollout.workload_decision import Hold

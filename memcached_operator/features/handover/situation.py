@@ -23,7 +23,7 @@ from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_M
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.plan.published_list import listed_ordinals, listed_size
+from memcached_operator.core.plan.plan import listed_ordinals, listed_size
 
 MARKER_TTL_S: Final = 3
 """Time after which no server has a marker any more; `handover.lua` sets it."""

@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.api.status import Status
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.core.status.status_writer import StatusWriter
