@@ -27,6 +27,7 @@ from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import soonest
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
+from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
     CREATIONS,
     Creation,
@@ -37,7 +38,6 @@ from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
     why_not_made,
     why_not_mounted,
 )
-from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
 from memcached_operator.core.rollout.server_states import ObservedPods, missing_servers
 from operator_runtime import Forbidden, Invalid, KubeError, NotFound, ObjectKey, PlainObject, plain
 
