@@ -28,6 +28,7 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.outcome import EMPTY, Outcome, write_failure
 from memcached_operator.core.rollout.diagnosis.ended_pods import why_not_ended
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
@@ -176,10 +177,8 @@ class Deletion:
             clock=access.clock,
         )
 
-    async def add_finalizer(
-        self, memcached: MemcachedRecord
-    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
-        """Return the Memcached with the finalizer, or why it could not be put there; all else goes on."""
+    async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
+        """Return the Memcached with the finalizer, and what came of that; all else goes on."""
         # What was done for one of the same name that was deleted before is over.
         self.progress.drop(memcached.key)
         try:
@@ -190,12 +189,12 @@ class Deletion:
                 "pods"
             )
             reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
-            return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+            return memcached, Outcome((Problem(reason, f"{what}: {error.message or error}", blocking=False),))
         except (ServerError, TooManyRequests) as error:
-            return memcached, error
+            return memcached, write_failure("finalizer", error)
         except (Conflict, NotFound) as error:
             raise self._stale(memcached, error) from error
-        return memcached, None
+        return memcached, EMPTY
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
         """Do what the deletion of a Memcached requires, and report what it waits for."""
