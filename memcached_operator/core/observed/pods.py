@@ -79,21 +79,14 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        template_hash: digest of all in its template that only a new pod takes on, "" for a foreign template.
-        memory: `spec.memory` when it was created, "" for a foreign template.
-        restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
-            items.
+        template_hash, memory, restarted, restart_hash, in_place, peers, outdated_items, holder, applied: its
+            annotations, see `labels`; "" without.
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
         restarts_for_memory: its node starts memcached's container again when its memory changes.
         memory_limit: of its memcached's container, as specified or as its node has set it, whichever is less; "" for
             none.
-        in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
-        peers: from which others its server fills itself; see `handover.peers`.
-        outdated_items: others may have changed what it has, without its knowledge.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
-        applied: of an endpoint, of which list it was told.
         termination: how it is being deleted, None where it is not.
     """
 

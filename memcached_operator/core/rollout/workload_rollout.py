@@ -199,9 +199,7 @@ class WorkloadRollout:
         snapshot.remembered.in_lock = True
         return self._lock.may_begin(snapshot.memcached.key, paused=snapshot.spec.rollout.paused)
 
-    async def _written(
-        self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, hold: Hold
-    ) -> WorkloadResult:
+    async def _written(self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, hold: Hold) -> WorkloadResult:
         last, manifest = snapshot.last, written_now(change, hold)
         if kind == "StatefulSet" and snapshot.moving is not None:  # also where its servers leave
             manifest = with_annotations(manifest, snapshot.moving.made_with)
