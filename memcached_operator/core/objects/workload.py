@@ -10,16 +10,9 @@ import msgspec
 
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import drift, misplaced
-from memcached_operator.core.objects.labels import (
-    APPLIED_ANNOTATION,
-    MEMORY_ANNOTATION,
-    POD_ANNOTATIONS,
-    TEMPLATE_ANNOTATION,
-    MemcachedOwner,
-    selector_labels,
-)
 from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.pod_template import DEFAULTS, USER_ID, template
 from memcached_operator.core.objects.workload_types import (
@@ -36,15 +29,15 @@ from operator_runtime import Difference, differences, names_of, no_longer
 DEADLINE_S: Final = 600
 REPLICAS: Final = "spec.replicas"
 DERIVED_PATHS: Final = (
-    f"metadata.annotations[{APPLIED_ANNOTATION}]",
-    *(f"spec.template.metadata.annotations[{each}]" for each in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)),
+    f"metadata.annotations[{labels.APPLIED_ANNOTATION}]",
+    *(f"spec.template.metadata.annotations[{each}]" for each in (labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION)),
 )
 """Paths of annotations that follow from other fields."""
 
 
 def desired_workload(
     kind: Workload,
-    owner: MemcachedOwner,
+    owner: labels.MemcachedOwner,
     size: int,
     image: str,
     user_id: int | None = USER_ID,
@@ -62,11 +55,11 @@ def desired_workload(
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, applied = template(owner.name, image, user_id, spec, restart)
-    common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
+    common = WorkloadSpec(replicas=size, selector=LabelSelector(labels.selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(owner, annotations={APPLIED_ANNOTATION: applied}),
+        metadata=metadata(owner, annotations={labels.APPLIED_ANNOTATION: applied}),
         spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )
@@ -112,16 +105,16 @@ class _Applied(NamedTuple):
 
 @lru_cache(maxsize=64)  # most specifications are alike
 def _applied(kind: Workload, text: str) -> _Applied:
-    spec = applied_spec({APPLIED_ANNOTATION: text}) or DEFAULTS
-    body = desired_workload(kind, MemcachedOwner("", "", ""), 1, "", spec=spec).body()
-    body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
+    spec = applied_spec({labels.APPLIED_ANNOTATION: text}) or DEFAULTS
+    body = desired_workload(kind, labels.MemcachedOwner("", "", ""), 1, "", spec=spec).body()
+    body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(labels.POD_ANNOTATIONS, "")
     return _Applied(keyed(body), names_of({"spec": body["spec"]}))
 
 
 def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Difference]:
     """The differences of a workload, with what was applied before, or is by default, and is to be there no more."""
     kind: Workload = "Deployment" if desired.spec.serviceName is None else "StatefulSet"
-    former = _applied(kind, (live.metadata.annotations or {}).get(APPLIED_ANNOTATION, ""))
+    former = _applied(kind, (live.metadata.annotations or {}).get(labels.APPLIED_ANNOTATION, ""))
     if desired.spec.template == live.spec.template and desired.passed == live.passed:
         desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed
     wanted, held = desired.body(), live.body()

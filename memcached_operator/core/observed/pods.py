@@ -10,21 +10,7 @@ import msgspec
 from memcached_operator.api.names import RELOADER, RESTART_CONTAINER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Workload
-from memcached_operator.core.objects.labels import (
-    APPLIED_ANNOTATION,
-    CONTAINER,
-    HOLDER_ANNOTATION,
-    IMAGE_ANNOTATION,
-    IN_PLACE_ANNOTATION,
-    MEMORY_ANNOTATION,
-    OUTDATED_ITEMS_ANNOTATION,
-    PEERS_ANNOTATION,
-    RESTARTED_ANNOTATION,
-    REVISION_LABEL,
-    TEMPLATE_ANNOTATION,
-    TRANSPORT_ANNOTATION,
-    WARM_ANNOTATION,
-)
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import ObjectIdentity, OwnerRef, controller_of
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import ConfigMapSource
@@ -44,7 +30,7 @@ from operator_runtime import ObjectKey
 
 NO_ORDINAL: Final = -1
 # Containers that the operator makes, which run the same image.
-_OWN_CONTAINERS: Final = (CONTAINER, RELOADER)
+_OWN_CONTAINERS: Final = (labels.CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
@@ -147,22 +133,22 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 class _PodLabels(msgspec.Struct):
     memcached_cr: str = ""
     pod_template_hash: str = msgspec.field(default="", name="pod-template-hash")
-    revision_hash: str = msgspec.field(default="", name=REVISION_LABEL)
+    revision_hash: str = msgspec.field(default="", name=labels.REVISION_LABEL)
     pod_name: str = msgspec.field(default="", name="statefulset.kubernetes.io/pod-name")
 
 
 class _PodAnnotations(msgspec.Struct):  # each a field of the record
-    template_hash: str = msgspec.field(default="", name=TEMPLATE_ANNOTATION)
-    memory: str = msgspec.field(default="", name=MEMORY_ANNOTATION)
-    restarted: str = msgspec.field(default="", name=RESTARTED_ANNOTATION)
-    transport: str = msgspec.field(default="", name=TRANSPORT_ANNOTATION)
-    restart_hash: str = msgspec.field(default="", name=WARM_ANNOTATION)
-    image: str = msgspec.field(default="", name=IMAGE_ANNOTATION)
-    in_place: str = msgspec.field(default="", name=IN_PLACE_ANNOTATION)
-    peers: str = msgspec.field(default="", name=PEERS_ANNOTATION)
-    outdated_items: str = msgspec.field(default="", name=OUTDATED_ITEMS_ANNOTATION)
-    holder: str = msgspec.field(default="", name=HOLDER_ANNOTATION)
-    applied: str = msgspec.field(default="", name=APPLIED_ANNOTATION)
+    template_hash: str = msgspec.field(default="", name=labels.TEMPLATE_ANNOTATION)
+    memory: str = msgspec.field(default="", name=labels.MEMORY_ANNOTATION)
+    restarted: str = msgspec.field(default="", name=labels.RESTARTED_ANNOTATION)
+    transport: str = msgspec.field(default="", name=labels.TRANSPORT_ANNOTATION)
+    restart_hash: str = msgspec.field(default="", name=labels.WARM_ANNOTATION)
+    image: str = msgspec.field(default="", name=labels.IMAGE_ANNOTATION)
+    in_place: str = msgspec.field(default="", name=labels.IN_PLACE_ANNOTATION)
+    peers: str = msgspec.field(default="", name=labels.PEERS_ANNOTATION)
+    outdated_items: str = msgspec.field(default="", name=labels.OUTDATED_ITEMS_ANNOTATION)
+    holder: str = msgspec.field(default="", name=labels.HOLDER_ANNOTATION)
+    applied: str = msgspec.field(default="", name=labels.APPLIED_ANNOTATION)
 
 
 class _PodMeta(ObjectIdentity):
@@ -210,16 +196,16 @@ _decode_pod = msgspec.json.Decoder(_PodObject).decode
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     pod = _decode_pod(raw)
-    meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
+    meta, own_labels, status = pod.metadata, pod.metadata.labels, pod.status
     owner = controller_of(meta.ownerReferences)
-    of = labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
+    of = own_labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
     # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
     # know a foreign pod that merely carries our labels.
     of_deployment = (
-        owner is not None and owner.kind == "ReplicaSet" and owner.name == f"{of}-{labels.pod_template_hash}"
+        owner is not None and owner.kind == "ReplicaSet" and owner.name == f"{of}-{own_labels.pod_template_hash}"
     )
     # A StatefulSet takes over what one of its name left behind.
-    left_behind = owner is None and labels.pod_name == meta.name
+    left_behind = owner is None and own_labels.pod_name == meta.name
     of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == of
     # One that has waited for a node begins to start when it has one.
     readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
@@ -234,8 +220,8 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
-        memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
-        revision=labels.pod_template_hash if of_deployment else labels.revision_hash,
+        memcached=own_labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
+        revision=own_labels.pod_template_hash if of_deployment else own_labels.revision_hash,
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
         problem=problem_of(status),
@@ -265,12 +251,12 @@ def _is_rewritten(spec: _PodSpec, image: str) -> bool:
 
 
 def _restarts_for_memory(spec: _PodSpec) -> bool:
-    own = (each.resizePolicy or () for each in spec.containers or () if each.name == CONTAINER)
+    own = (each.resizePolicy or () for each in spec.containers or () if each.name == labels.CONTAINER)
     return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for of in own for each in of)
 
 
 def _memory_limit(pod: _PodObject) -> str:
-    own = next((each for each in pod.spec.containers or () if each.name == CONTAINER), _Container())
+    own = next((each for each in pod.spec.containers or () if each.name == labels.CONTAINER), _Container())
     specified, status = own.resources.memory, pod.status.memcached
     actual = status.resources.memory if status is not None else ""
     is_less = bool(actual and actual != specified) and (not specified or value(actual) < value(specified))

@@ -10,20 +10,9 @@ import msgspec
 from memcached_operator.api.names import RELOADER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import unkeyed
-from memcached_operator.core.objects.labels import (
-    CONTAINER,
-    HOLDER_ANNOTATION,
-    IMAGE_ANNOTATION,
-    MEMORY_ANNOTATION,
-    POD_ANNOTATIONS,
-    RESTART_ANNOTATION,
-    RESTARTED_ANNOTATION,
-    TEMPLATE_ANNOTATION,
-    TRANSPORT_ANNOTATION,
-    WARM_ANNOTATION,
-)
 from memcached_operator.core.objects.owned_kind import CachedResource
 from memcached_operator.core.objects.owned_object import (
     Manifest,
@@ -110,8 +99,8 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OWNED_ANNOTATIONS = (
-    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
-    *(IMAGE_ANNOTATION, RESTART_ANNOTATION, *POD_ANNOTATIONS),
+    *(labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION, labels.TRANSPORT_ANNOTATION, labels.WARM_ANNOTATION),
+    *(labels.IMAGE_ANNOTATION, labels.RESTART_ANNOTATION, *labels.POD_ANNOTATIONS),
 )
 
 
@@ -147,17 +136,17 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
         "normalized": normalized_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
         "image": WorkloadManifest(spec=spec).image,
-        "template_hash": annotations.get(TEMPLATE_ANNOTATION, ""),
-        "memory": annotations.get(MEMORY_ANNOTATION, ""),
-        "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
-        "restart": annotations.get(RESTART_ANNOTATION, ""),
-        "restart_hash": annotations.get(WARM_ANNOTATION, ""),
-        "holder": annotations.get(HOLDER_ANNOTATION, ""),
+        "template_hash": annotations.get(labels.TEMPLATE_ANNOTATION, ""),
+        "memory": annotations.get(labels.MEMORY_ANNOTATION, ""),
+        "restarted": annotations.get(labels.RESTARTED_ANNOTATION, ""),
+        "restart": annotations.get(labels.RESTART_ANNOTATION, ""),
+        "restart_hash": annotations.get(labels.WARM_ANNOTATION, ""),
+        "holder": annotations.get(labels.HOLDER_ANNOTATION, ""),
         "scripts": next(scripts, "").removeprefix(name),
         "sidecar": any(each.name == RELOADER for each in pod.initContainers or ()),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
-    if name not in (CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
+    if name not in (labels.CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[alike] = found
