@@ -52,7 +52,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def readable_spec(self) -> Spec | None:
-        """Its specification, None where that cannot be read."""
+        """The specification, None where that cannot be read."""
         with suppress(InvalidSpec):
             return read_spec(self.spec)
         return None

@@ -14,17 +14,7 @@ from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import ObjectIdentity, OwnerRef, controller_of
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import ConfigMapSource
-from memcached_operator.core.observed.pod_status import (
-    NO_PROBLEM,
-    PodProblem,
-    PodStatus,
-    WithLimits,
-    failure_of,
-    is_down,
-    outdated_of,
-    problem_of,
-    wait_of,
-)
+from memcached_operator.core.observed import pod_status
 from memcached_operator.servers.transport import PLAIN, Transport, transport_of
 from operator_runtime import ObjectKey
 
@@ -84,7 +74,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     revision: str
     active: bool
     ready: bool
-    problem: PodProblem
+    problem: pod_status.PodProblem
     ordinal: int = NO_ORDINAL
     address: str = ""
     since_s: int = 0
@@ -102,11 +92,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     peers: str = ""
     outdated_items: bool = False
     holder: str = ""
-    waits: PodProblem = NO_PROBLEM
-    failure: PodProblem = NO_PROBLEM
+    waits: pod_status.PodProblem = pod_status.NO_PROBLEM
+    failure: pod_status.PodProblem = pod_status.NO_PROBLEM
     down: bool = False
     placed: bool = False
-    outdated: PodProblem = NO_PROBLEM
+    outdated: pod_status.PodProblem = pod_status.NO_PROBLEM
     scripts: str = ""
     applied: str = ""
     termination: Termination | None = None
@@ -170,7 +160,7 @@ class _Container(msgspec.Struct):
     name: str = ""
     image: str = ""
     resizePolicy: list[_ResizePolicy] | None = None
-    resources: WithLimits = msgspec.field(default_factory=WithLimits)
+    resources: pod_status.WithLimits = msgspec.field(default_factory=pod_status.WithLimits)
 
 
 class _Volume(msgspec.Struct):
@@ -188,7 +178,7 @@ class _PodSpec(msgspec.Struct):
 class _PodObject(msgspec.Struct):
     metadata: _PodMeta
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    status: pod_status.PodStatus = msgspec.field(default_factory=pod_status.PodStatus)
 
 
 _decode_pod = msgspec.json.Decoder(_PodObject).decode
@@ -224,7 +214,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         revision=own_labels.pod_template_hash if of_deployment else own_labels.revision_hash,
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
-        problem=problem_of(status),
+        problem=pod_status.problem_of(status),
         ordinal=ordinal,
         address=status.podIP,
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
@@ -233,11 +223,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         restarts_for_memory=_restarts_for_memory(pod.spec),
         memory_limit=_memory_limit(pod),
-        down=is_down(status),
+        down=pod_status.is_down(status),
         placed=bool(pod.spec.nodeName),
-        waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
-        failure=failure_of(status),
-        outdated=outdated_of(status),
+        waits=pod_status.NO_PROBLEM if readiness.status == "True" else pod_status.wait_of(status),
+        failure=pod_status.failure_of(status),
+        outdated=pod_status.outdated_of(status),
         scripts=next(
             (each.configMap.name for each in pod.spec.volumes or () if each.name == SCRIPTS and each.configMap), ""
         ),

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memcached_operator.api.status import HandoverStep
-from memcached_operator.features.handover.situation import HandoverServer, Peers, PeersChange, Situation
-from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S
+from memcached_operator.features.handover.situation import (
+    CONFIRMED_WITHIN_S,
+    HandoverServer,
+    Peers,
+    PeersChange,
+    Situation,
+)
 
 
 def without_peers(servers: Sequence[HandoverServer]) -> tuple[PeersChange, ...]:

@@ -28,6 +28,10 @@ from memcached_operator.core.plan.plan import listed_ordinals, listed_size
 MARKER_TTL_S: Final = 3
 """Time after which no server has a marker any more; `handover.lua` sets it."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+READY_WITHIN_S: Final = 600
+"""As Kubernetes waits by default for the progress of a Deployment."""
+CONFIRMED_WITHIN_S: Final = 60
+"""A file of a pod's annotations may be late by that: the kubelet syncs each pod once a minute at the latest."""
 
 
 def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> HandoverStatus:
