@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from memcached_operator.api.arguments import judge_remembered
-from memcached_operator.api.disk_layout import DiskLayout, disk_layout
 from memcached_operator.api.quantities import kibibytes, mebibytes
-from memcached_operator.api.sizing import disk_memory_kib, memory_needed_mib
+from memcached_operator.api.sizing import DiskLayout, disk_layout, disk_memory_kib, memory_needed_mib
 from memcached_operator.api.v1alpha1 import Extstore, Spec
 
 

@@ -9,8 +9,8 @@ import msgspec
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
-from memcached_operator.core.objects.canonical_options import canonical_options
 from memcached_operator.core.objects.holder import holder_label
+from memcached_operator.core.objects.keyed_differences import canonical_options
 from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
