@@ -27,7 +27,7 @@ from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_l
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
+from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, own_image
 from memcached_operator.features.restored.adoption import Adoption
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
@@ -65,10 +65,10 @@ class Objects:
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
             for each in caches.auxiliary
         }
-        image = OwnImage(access.client, config.operator_namespace, config.operator_image)
+        find_image = own_image(access.client, config.operator_namespace, config.operator_image)
         # A list can come after the status of its generation.
         keep = partial(self._ensure_one, seen=False)
-        self.lists = DiscoveryReconciler(access, image.find, keep)
+        self.lists = DiscoveryReconciler(access, find_image, keep)
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""

@@ -12,6 +12,7 @@ import ssl
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -64,15 +65,13 @@ def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
 SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
 
 
+@dataclass(slots=True)
 class _CachedSecret:
     """Cached content of a Secret, or in words why it is not known."""
 
-    __slots__ = ("found", "lock", "until_s")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.until_s = float("-inf")
-        self.found: Mapping[str, bytes] | str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    until_s: float = float("-inf")
+    found: Mapping[str, bytes] | str = ""
 
 
 class Secrets:

@@ -22,23 +22,14 @@ once, and then takes it off the API."""
 _NAMED: Final = 3
 
 
-class Overdue(NamedTuple):
-    """Pods that are being deleted, as time goes by.
+def overdue(pods: Iterable[PodRecord], now_s: float) -> tuple[str, float | None]:
+    """Explain what keeps pods whose deletion is overdue by now, and the remedy; "" where none is.
 
-    Attributes:
-        why: what keeps those that should have ended, and the remedy; "" where none should.
-        next_s: seconds until another one should have, None for never.
+    The second result is in how many seconds another one will be, None for never.
     """
-
-    why: str = ""
-    next_s: float | None = None
-
-
-def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
-    """Report the pods whose deletion is overdue by now; those that are not being deleted do not count."""
     left_s = {pod: pod.termination.ends_s + OVERDUE_S - now_s for pod in pods if pod.termination is not None}
     late = [pod for pod, seconds in left_s.items() if seconds <= 0]
-    return Overdue(why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None))
+    return why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None)
 
 
 def why_not_ended(pods: Sequence[PodRecord]) -> str:

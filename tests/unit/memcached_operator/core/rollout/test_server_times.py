@@ -91,9 +91,9 @@ def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
     since_s = int(NOW_S + QUARTER_S)
     pod = msgspec.structs.replace(server(2), active=False, termination=Termination(since_s, since_s + GRACE_S, "node"))
     first = observe(pod)
-    assert overdue(first.pods, NOW_S).next_s == GRACE_S + OVERDUE_S
+    assert overdue(first.pods, NOW_S) == ("", GRACE_S + OVERDUE_S)
     then = observe(pod, after_s=GRACE_S + OVERDUE_S, seen=first.seen)
-    assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S).why
+    assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S)[0]
 
 
 @pytest.mark.parametrize(
