@@ -25,13 +25,14 @@ from memcached_operator.api.memcached_flags import (
     HOT,
     HOT_AND_WARM,
     ITEM_BYTES,
+    LEAST_ITEM_BYTES,
     LONG_FLAGS,
     OPTIONS,
     PAGE_KIB,
     REFUSED_OPTIONS,
+    SIZE_CLASSES,
     WARM,
 )
-from memcached_operator.api.sizing import LEAST_ITEM_BYTES, SIZE_CLASSES
 
 # The last is for the largest chunk (MAX_NUMBER_OF_SLAB_CLASSES).
 _MOST_CLASSES = 63

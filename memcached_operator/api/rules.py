@@ -18,8 +18,7 @@ from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value, whole_bytes, whole_mebibytes
 from memcached_operator.api.reserved_pod_fields import of_pod_template
-from memcached_operator.api.server_memory import memory_of_server_mib
-from memcached_operator.api.sizing import least_volume_mib
+from memcached_operator.api.sizing import least_volume_mib, memory_of_server_mib
 from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Model, Spec
 
 _ONE_POD_MODE: Final = "ReadWriteOncePod"

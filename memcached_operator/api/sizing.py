@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from memcached_operator.api.arguments import judge_remembered
+from memcached_operator.api.memcached_flags import LEAST_ITEM_BYTES, SIZE_CLASSES
+from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.v1alpha1 import Extstore, Spec
+
 # Of the volume: a filesystem keeps some of it for itself, and what is next to the file, such as a log, has a place.
 _SHARE_PERCENT: Final = 95
 # memcached's own (ext_wbuf_size), and the most that is taken for the sake of speed alone.
@@ -81,12 +86,9 @@ _KIB_OF_MIB: Final = 1024
 
 # Pages of 1 MiB hold the items. Each is an allocation with a header, and the kernel has tables of its pages: 6 KiB.
 _PAGES_SHARE: Final = 128
-# Where the memory is full, a size class that has no page yet still gets its first (do_slabs_newslab). There are 39
-# classes; what fills the memory is in one of them.
-SIZE_CLASSES: Final = 39
+# Where the memory is full, a size class that has no page yet still gets its first (do_slabs_newslab). What fills the
+# memory is in one of them.
 _PAGE_MIB: Final = 1
-# The smallest chunk that an item is in: 48 bytes of its own, and 48 for key and value (-n).
-LEAST_ITEM_BYTES: Final = 96
 # A bucket of the hash table is a pointer. The table doubles when there are 1.5 items for each (assoc_start_expand), and
 # until all have moved the old one is there, too.
 _BUCKET_BYTES: Final = 8
@@ -163,3 +165,33 @@ def _hash_table_kib(memory_mib: int, least_item_bytes: int) -> int:
     while items * 2 > buckets * 3:
         buckets *= 2
     return (buckets + buckets // 2) * _BUCKET_BYTES // 1024
+
+
+def memory_of_server_mib(spec: Spec) -> int:
+    """MiB that a server of that specification takes at most."""
+    judged, disk = judge_remembered(spec.extraArgs, spec.threads), spec.extstore
+    needed = memory_needed_mib(
+        mebibytes(spec.memory),
+        spec.maxConnections,
+        spec.threads,
+        tls=spec.tls is not None,
+        size_classes=judged.size_classes,
+        least_item_bytes=judged.least_item_bytes,
+        disk_kib=disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0,
+        hands_over=spec.handover is not None,
+    )
+    return needed + judged.table_mib
+
+
+def memory_file_mib(spec: Spec) -> int:
+    """MiB of the file in which a server has its items.
+
+    It is as large as -m, and memcached gives each size class its first page of it before there is any item. Without a
+    file that page comes besides, when the class has its first item.
+    """
+    return mebibytes(spec.memory) + judge_remembered(spec.extraArgs, spec.threads).size_classes - 1
+
+
+def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
+    """Division of a server's disk."""
+    return disk_layout(mebibytes(extstore.size), kibibytes(item_size))

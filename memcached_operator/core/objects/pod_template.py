@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, of_mebibytes, value
 from memcached_operator.api.reserved_pod_fields import find, keyed
-from memcached_operator.api.server_memory import memory_of_server_mib
+from memcached_operator.api.sizing import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels, workload_types as types
 from memcached_operator.core.objects.applied_spec import applied_text, spec_of

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import kibibytes
-from memcached_operator.api.server_memory import layout_of
+from memcached_operator.api.sizing import layout_of
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore, Spec
 from memcached_operator.core.objects import workload_types as types
 from memcached_operator.core.objects.labels import EXTSTORE
