@@ -67,6 +67,11 @@ class RequiredPermission:
             "verbs": list(permission.verbs),
         }
 
+    def lacking(self, granted: Collection[str]) -> RequiredPermission | None:
+        """The same with the verbs that are not granted, None where all are."""
+        missing = tuple(verb for verb in self.permission.verbs if verb not in granted)
+        return replace(self, permission=replace(self.permission, verbs=missing)) if missing else None
+
     @property
     def where(self) -> str:
         """Place in words, to follow the permission."""
@@ -115,13 +120,10 @@ def judge_permission(
         subject: whose permissions they are, "" where that is not known.
         rule_remedy: report which rule to add; not where an install brings all of them.
     """
-    permission = required.permission
-    missing = tuple(verb for verb in permission.verbs if verb not in allowed)
-    if not missing:
+    if (lacking := required.lacking(allowed)) is None:
         return Finding("permission", Verdict.OK, str(required))
-    lacking = replace(required, permission=replace(permission, verbs=missing))
     rule = lacking.rule()
-    text = f"{lacking}: without it {permission.without}"
+    text = f"{lacking}: without it {required.permission.without}"
     return Finding(
         "permission",
         Verdict.MISSING,
