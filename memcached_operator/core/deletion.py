@@ -226,7 +226,7 @@ class Deletion:
         self.progress.drop(key)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
             return await self._report_status(memcached, None, holders)
-        self._status.forget(key)
+        self._status.debounce.forget(key)
         return Result()
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:

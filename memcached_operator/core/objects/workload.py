@@ -50,8 +50,7 @@ def desired_workload(
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
-        user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        restart: each server is to start again when this text changes.
+        user_id, restart: see `template`.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, applied = template(owner.name, image, user_id, spec, restart)

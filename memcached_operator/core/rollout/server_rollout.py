@@ -54,7 +54,6 @@ class ServerProgress(NamedTuple):
     """Progress of the servers, and the next step.
 
     Attributes:
-        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
     """
 

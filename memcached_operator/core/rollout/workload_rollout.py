@@ -229,6 +229,7 @@ class WorkloadRollout:
         """Take the next step of a rollout, if nothing prevents it."""
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
         progress = await self._servers.observe(snapshot, workload, resizing)
+        target = replace(target, rollout=progress.rollout, absent=progress.absent)
         outcome += progress.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
@@ -241,15 +242,11 @@ class WorkloadRollout:
             elif blocked or spec.rollout.paused:
                 self._lock.suspend(key)
             elif not self._lock.may_continue(key):
-                return replace(
-                    target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits()
-                )
+                waits = f"Its servers are replaced after the servers of {self._lock.holder}."
+                return replace(target, outcome=outcome + Outcome(waiting=(waits,)))
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)
-        return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
-
-    def _waits(self) -> Outcome:
-        return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
+        return replace(target, outcome=outcome)
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: RolloutProgress) -> bool:

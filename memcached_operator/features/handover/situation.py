@@ -231,9 +231,8 @@ class HandoverInput(NamedTuple):
     """Input of a hand-over.
 
     Attributes:
-        pods: the active ones.
-        ending: those that are ending, or have ended.
-        next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+        pods, ending: the active ones, and the others.
+        next_uid: see `Remembered`.
     """
 
     memcached: MemcachedRecord

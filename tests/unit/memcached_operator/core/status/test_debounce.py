@@ -107,7 +107,7 @@ async def test_a_status_is_held_back_for_no_more_than_five_minutes_and_none_hurr
     many.world.clock.advance(200)
     assert await many.report(499) == pytest.approx(DELAY_S + 100)
     for number in range(499):
-        many.writer.forget(ObjectKey(NAMESPACE, f"m{number}"))
+        many.writer.debounce.forget(ObjectKey(NAMESPACE, f"m{number}"))
     assert await many.report(499) == pytest.approx(DELAY_S + 100)
 
 
