@@ -117,7 +117,8 @@ def next_deletion_step(
 
 
 def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> DeletionWait:
-    what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
+    counted = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+    what = f"Waiting for {counted} to end: {_named(pods)}."
     left = [pod for pod in pods if pod.active]
     if left and not workloads:
         return DeletionWait(
@@ -126,10 +127,6 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
     if left:
         return DeletionWait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
     return DeletionWait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
-
-
-def _counted(pods: Sequence[PodRecord]) -> str:
-    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
 
 
 def _named(pods: Sequence[PodRecord]) -> str:

@@ -181,7 +181,8 @@ class MountFailures:
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
         """The pods as they were seen; those whose volumes are not mounted with why, where that is known."""
-        waiting = [pod for pod in seen.active if not pod.ready and _needs_events(pod)]
+        waits = (pod for pod in seen.active if not pod.ready)
+        waiting = [pod for pod in waits if may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)]
         if not waiting:
             self._reads.drop(key)
             return seen
@@ -200,10 +201,6 @@ class MountFailures:
         except KubeError as error:
             logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
             return before
-
-
-def _needs_events(pod: PodRecord) -> bool:
-    return may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)
 
 
 def _alike_explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_s: float) -> ObservedPods:
