@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from memcached_operator.api.arguments import judge_remembered
+from memcached_operator.api.arguments import judge_arguments
 from memcached_operator.api.complaints import shown
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
@@ -83,7 +83,7 @@ def _with(part: M, **values: object) -> M:
 def _item_kib(spec: Spec) -> int:
     """KiB of the largest item that memcached takes; of a smaller one than it can divide, that."""
     kib = min(kibibytes(spec.maxItemSize), mebibytes(spec.memory) * 512)
-    return kib - kib % judge_remembered(spec.extraArgs, spec.threads).item_step_kib(kib) or kib
+    return kib - kib % judge_arguments(spec.extraArgs, spec.threads).item_step_kib(kib) or kib
 
 
 def complaints(spec: Spec) -> list[str]:
@@ -331,7 +331,7 @@ RULES: Final = (
 
 def _of_arguments(spec: Spec) -> Iterator[str]:
     """CEL cannot read memcached's arguments, whose letters may be joined and whose names may be cut short."""
-    arguments, got = judge_remembered(spec.extraArgs, spec.threads), shown(spec.extraArgs)
+    arguments, got = judge_arguments(spec.extraArgs, spec.threads), shown(spec.extraArgs)
     item_kib = kibibytes(spec.maxItemSize)
     if spec.extraArgs and item_kib < (step_kib := arguments.item_step_kib(item_kib)):
         yield f"spec.maxItemSize: must be at least {step_kib}Ki with spec.extraArgs, got {shown(spec.maxItemSize)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memcached_operator.api.arguments import judge_remembered
+from memcached_operator.api.arguments import judge_arguments
 from memcached_operator.api.memcached_flags import LEAST_ITEM_BYTES, SIZE_CLASSES
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.v1alpha1 import Extstore, Spec
@@ -169,7 +169,7 @@ def _hash_table_kib(memory_mib: int, least_item_bytes: int) -> int:
 
 def memory_of_server_mib(spec: Spec) -> int:
     """MiB that a server of that specification takes at most."""
-    judged, disk = judge_remembered(spec.extraArgs, spec.threads), spec.extstore
+    judged, disk = judge_arguments(spec.extraArgs, spec.threads), spec.extstore
     needed = memory_needed_mib(
         mebibytes(spec.memory),
         spec.maxConnections,
@@ -189,7 +189,7 @@ def memory_file_mib(spec: Spec) -> int:
     It is as large as -m, and memcached gives each size class its first page of it before there is any item. Without a
     file that page comes besides, when the class has its first item.
     """
-    return mebibytes(spec.memory) + judge_remembered(spec.extraArgs, spec.threads).size_classes - 1
+    return mebibytes(spec.memory) + judge_arguments(spec.extraArgs, spec.threads).size_classes - 1
 
 
 def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:

@@ -243,7 +243,6 @@ class View(Plain):
         console: Console,
         *,
         stays: bool,
-        pause_s: float = PAUSE_S,
         picture: Path | None = None,
         picture_after: int = 0,
     ) -> None:
@@ -254,7 +253,6 @@ class View(Plain):
         """
         self._console = console
         self.stays = stays
-        self._pause_s = pause_s
         self._picture = (picture, picture_after)
         self._cluster: DemoCluster | None = None
         self._observer: Observer | None = None
@@ -314,7 +312,7 @@ class View(Plain):
         )
 
     async def takes_in(self) -> None:
-        await asyncio.sleep(self._pause_s)
+        await asyncio.sleep(PAUSE_S)
 
     async def closes(self, came_true: int) -> None:
         count = f"{came_true} of {len(self._steps)} steps succeeded"
