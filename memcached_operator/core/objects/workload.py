@@ -10,18 +10,11 @@ import msgspec
 
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects import labels
+from memcached_operator.core.objects import labels, workload_types as types
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import drift, misplaced
 from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.pod_template import DEFAULTS, USER_ID, template
-from memcached_operator.core.objects.workload_types import (
-    LabelSelector,
-    RollingUpdate,
-    Strategy,
-    WorkloadManifest,
-    WorkloadSpec,
-)
 from operator_runtime import Difference, differences, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own
@@ -45,7 +38,7 @@ def desired_workload(
     *,
     paused: bool = False,
     restart: str = "",
-) -> WorkloadManifest:
+) -> types.WorkloadManifest:
     """Build the workload that runs the servers of a Memcached.
 
     Args:
@@ -54,8 +47,10 @@ def desired_workload(
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, applied = template(owner.name, image, user_id, spec, restart)
-    common = WorkloadSpec(replicas=size, selector=LabelSelector(labels.selector_labels(owner.name)), template=pods)
-    return WorkloadManifest(
+    common = types.WorkloadSpec(
+        replicas=size, selector=types.LabelSelector(labels.selector_labels(owner.name)), template=pods
+    )
+    return types.WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
         metadata=metadata(owner, annotations={labels.APPLIED_ANNOTATION: applied}),
@@ -64,25 +59,25 @@ def desired_workload(
     )
 
 
-def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:
+def _of_stateful_set(common: types.WorkloadSpec, name: str) -> types.WorkloadSpec:
     return msgspec.structs.replace(
         common,
         serviceName=name,
         # All at once: servers know nothing of each other, and one that does not start keeps no other from it.
         podManagementPolicy="Parallel",
         # Its controller knows no pause between two servers, and would put back memory that a server was given.
-        updateStrategy=Strategy("OnDelete"),
+        updateStrategy=types.Strategy("OnDelete"),
     )
 
 
-def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSpec:
+def _of_deployment(common: types.WorkloadSpec, spec: Spec, paused: bool) -> types.WorkloadSpec:
     rollout = spec.rollout
     unavailable = 1 if rollout.maxUnavailable is None else rollout.maxUnavailable
     return msgspec.structs.replace(
         common,
         # A second cache next to the first is no help: it is empty, and on no list.
-        strategy=Strategy(
-            "RollingUpdate", RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
+        strategy=types.Strategy(
+            "RollingUpdate", types.RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
         ),
         minReadySeconds=rollout.minReadySeconds,
         progressDeadlineSeconds=rollout.minReadySeconds + DEADLINE_S,
@@ -110,7 +105,7 @@ def _applied(kind: Workload, text: str) -> _Applied:
     return _Applied(keyed(body), names_of({"spec": body["spec"]}))
 
 
-def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Difference]:
+def _compare(desired: types.WorkloadManifest, live: types.WorkloadManifest) -> Iterable[Difference]:
     """The differences of a workload, with what was applied before, or is by default, and is to be there no more."""
     kind: Workload = "Deployment" if desired.spec.serviceName is None else "StatefulSet"
     former = _applied(kind, (live.metadata.annotations or {}).get(labels.APPLIED_ANNOTATION, ""))
@@ -127,13 +122,13 @@ def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Diff
     return {each.steps: each for each in found}.values()
 
 
-def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:
+def _without_pods(manifest: types.WorkloadManifest) -> types.WorkloadManifest:
     return msgspec.structs.replace(manifest, spec=msgspec.structs.replace(manifest.spec, template=None), passed=())
 
 
-DEPLOYMENT: Final = Codec(WorkloadManifest, compare=_compare, fixed=("spec.selector",))
+DEPLOYMENT: Final = Codec(types.WorkloadManifest, compare=_compare, fixed=("spec.selector",))
 STATEFUL_SET: Final = Codec(
-    WorkloadManifest,
+    types.WorkloadManifest,
     compare=_compare,
     # Made otherwise by another release: its pods stay, and are taken over by the new one.
     fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),
