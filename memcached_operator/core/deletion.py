@@ -28,7 +28,7 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome, write_failure
+from memcached_operator.core.outcome import EMPTY, Outcome, soonest, write_failure
 from memcached_operator.core.rollout.diagnosis.ended_pods import why_not_ended
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
@@ -266,7 +266,7 @@ class Deletion:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
         result = await self._report_status(memcached, problem, terminating)
-        return _at_latest(result, retry_s)
+        return Result(requeue_after_s=soonest(result.requeue_after_s, retry_s))
 
     async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Report in the status what is left, and what its deletion waits for."""
@@ -276,7 +276,7 @@ class Deletion:
         status, result = await self._status.report(memcached, last, seen)
         if spec is None or status.serverList is None or await self._follow(memcached, spec, status.serverList):
             return result
-        return _at_latest(result, SLOW_RETRY_S)
+        return Result(requeue_after_s=soonest(result.requeue_after_s, SLOW_RETRY_S))
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
@@ -311,12 +311,6 @@ class Deletion:
         self._access.client.outdated(MEMCACHEDS, memcached)
         pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
         return StaleCache(f"the Memcached changed before it could be written: {error}", retry_s=pause_s)
-
-
-def _at_latest(result: Result, after_s: float) -> Result:
-    """Requeue at the time of the result, and within these seconds."""
-    soonest_s = result.requeue_after_s
-    return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
 
 
 def _holders(memcached: MemcachedRecord) -> str:

@@ -14,6 +14,7 @@ from memcached_operator.api.status import DISCOURAGED, Problem, Status, owned_pa
 from memcached_operator.core.access import Access
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.outcome import soonest
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S, StatusDebounce
 from memcached_operator.core.status.observation import Observation, client_names
@@ -28,7 +29,6 @@ logger = logging.getLogger(__name__)
 SLOW_RETRY_S = 30.0
 # So long a wait for a certificate to expire is cut, as clocks are set.
 _DAY_S: Final = 86_400.0
-_DONE: Final = Result()
 _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
     f"`kubectl apply --server-side -f {names.CRD_FILE}`"
@@ -68,13 +68,13 @@ class StatusWriter:
         patch = status_patch(desired, last)
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
-        again = [each for each in (retry_s, next_s, changes_s) if each is not None]
-        retry = Result(requeue_after_s=min(again)) if again else _DONE
+        again_s = soonest(retry_s, next_s, changes_s)
+        retry = Result(requeue_after_s=again_s)
         if not patch:
             self.debounce.forget(key)
             return last, retry
         if (held_back_s := self.debounce.held_back_s(key, observed, desired, last)) > 0.0:
-            return last, Result(requeue_after_s=min([held_back_s, *again]))
+            return last, Result(requeue_after_s=soonest(held_back_s, again_s))
         await self._write(memcached, desired, patch)
         self.debounce.written(key, observed, desired, last)
         self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))

@@ -205,7 +205,6 @@ class MountFailures:
 
 def _alike_explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_s: float) -> ObservedPods:
     """Pods of the same template that wait as the one whose events were read do so for the same reason."""
-    next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
     alike, unbound = (read.revision, read.waits), may_be_unbound(read.problem)
     pods: Sequence[PodRecord] = [
         msgspec.structs.replace(pod, problem=why)
@@ -215,4 +214,4 @@ def _alike_explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_
         else pod
         for pod in seen.pods
     ]
-    return seen._replace(pods=pods, next_s=next_s)
+    return seen._replace(pods=pods, next_s=soonest(seen.next_s, left_s))
