@@ -11,10 +11,9 @@ from typing import Final, TypeVar
 
 from kubectl_memcached.port_forward import Tunnel
 from kubectl_memcached.words import PluginError, printable_text
-from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Failure, Login
 from memcached_operator.servers.stats_answer import StatsAnswer
-from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, meta_key, stats_of
+from memcached_operator.servers.text_protocol import Stats, answer_of, first_line, is_mark, meta_key, stats_of
 
 T = TypeVar("T")
 

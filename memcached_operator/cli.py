@@ -214,7 +214,7 @@ def _render(flags: Flags) -> int:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
     settings = _settings({name: value for name, value in flags.items() if name in _RENDERED})
 
-    from memcached_operator.render import diff_command, render_command
+    from memcached_operator.render import render_command
     from memcached_operator.render.rendering import RenderOptions
     from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
@@ -230,7 +230,7 @@ def _render(flags: Flags) -> int:
     old = flags["diff"]
     if not old or (old == "-" and "-" in files):
         raise UsageError("--diff needs another file to compare with: --diff OLD, or --diff - for standard input")
-    return diff_command.run(old, options)
+    return render_command.run_diff(old, options)
 
 
 def _add_render_flags(parser: Parser) -> None:

@@ -16,7 +16,7 @@ from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, POD
 from memcached_operator.core.observed.memcacheds import is_overdue
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.rollout.live.live_memory import limit_setter
-from memcached_operator.core.status.event_predicates import ServerPredicates
+from memcached_operator.core.status.debounce import ServerPredicates
 from memcached_operator.features.discovery.server_items import ServerItems
 from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
 from memcached_operator.owned_kinds import AUXILIARY

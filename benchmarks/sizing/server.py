@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks.process import free_port, memory_mib
 from benchmarks.sizing.group import Group, group
 from lab.image import bases, images, newest
-from memcached_operator.api.disk_layout import disk_layout
-from memcached_operator.api.sizing import SIZE_CLASSES, disk_memory_kib
+from memcached_operator.api.memcached_flags import SIZE_CLASSES
+from memcached_operator.api.sizing import disk_layout, disk_memory_kib
 
 # Memcached gives up root's rights, and wants to be told for whose.
 _USER = "nobody"

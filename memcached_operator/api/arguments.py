@@ -25,13 +25,14 @@ from memcached_operator.api.memcached_flags import (
     HOT,
     HOT_AND_WARM,
     ITEM_BYTES,
+    LEAST_ITEM_BYTES,
     LONG_FLAGS,
     OPTIONS,
     PAGE_KIB,
     REFUSED_OPTIONS,
+    SIZE_CLASSES,
     WARM,
 )
-from memcached_operator.api.sizing import LEAST_ITEM_BYTES, SIZE_CLASSES
 
 # The last is for the largest chunk (MAX_NUMBER_OF_SLAB_CLASSES).
 _MOST_CLASSES = 63
@@ -149,8 +150,9 @@ class Arguments:
             yield "temporary_ttl must be omitted with no_lru_maintainer or no_modern"
 
 
-def judge_arguments(arguments: Sequence[str], threads: int) -> Arguments:
-    """Judge extra arguments, each a word of the command line.
+@lru_cache(maxsize=64)  # most Memcacheds share their settings
+def judge_arguments(arguments: tuple[str, ...], threads: int) -> Arguments:
+    """Judge extra arguments, each a word of the command line; what is returned is never changed.
 
     Args:
         threads: of the server; it takes no more NAPI ids than that.
@@ -167,12 +169,6 @@ def judge_arguments(arguments: Sequence[str], threads: int) -> Arguments:
     if not found.complaints:
         found.complaints += (f"spec.extraArgs: {contradiction}" for contradiction in found.contradictions())
     return found
-
-
-@lru_cache(maxsize=64)  # most Memcacheds share their settings
-def judge_remembered(arguments: tuple[str, ...], threads: int) -> Arguments:
-    """`judge`, for arguments that were judged before; what is returned is never changed."""
-    return judge_arguments(arguments, threads)
 
 
 _Parsed = tuple[int, str, str | None, int]

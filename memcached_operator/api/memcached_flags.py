@@ -19,6 +19,9 @@ _Check = Callable[[str], str | None]
 CHUNK_KIB: Final = 512
 PAGE_KIB: Final = 1024
 HOT, WARM, HOT_AND_WARM = 20, 40, 80
+SIZE_CLASSES: Final = 39
+# The smallest chunk that an item is in: 48 bytes of its own, and 48 for key and value (-n).
+LEAST_ITEM_BYTES: Final = 96
 ITEM_BYTES, ALIGNED_BYTES, FACTOR = 48, 8, 1.25
 _INT: Final = 2**31 - 1
 _UNSIGNED: Final = 2**32 - 1

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memcached_operator.api.complaints import InvalidSpec, joined_complaints, shown
 from memcached_operator.api.rules import as_memcached_takes_it, complaints
-from memcached_operator.api.v1alpha1 import Model, Spec, Words
+from memcached_operator.api.v1alpha1 import SECONDS, Bounds, Model, Spec, Words
 from operator_runtime import shallow
 
 # More levels than so many have no place in a pod, and at some hundreds what writes them into one has no stack left.
@@ -111,7 +111,7 @@ def words(annotation: Any) -> str:
     """Rule of a type, in words: what a value must be."""
     bare = _bare(annotation)
     for each in _metadata(annotation):
-        if isinstance(each, Words):
+        if isinstance(each, Words | Bounds):
             return each.text
     if _is_model(annotation):
         return "must be {}" if bare.example == "{}" else f"must be an object such as {bare.example}"
@@ -127,7 +127,8 @@ def words(annotation: Any) -> str:
         for name in ("ge", "le")
         if hasattr(rule, name)
     }
-    return f"must be a whole number from {bounds['ge']} to {bounds['le']}"
+    number = "a whole number of seconds" if SECONDS in _metadata(annotation) else "a whole number"
+    return f"must be {number} from {bounds['ge']} to {bounds['le']}"
 
 
 def _is_model(annotation: Any) -> bool:

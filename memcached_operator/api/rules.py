@@ -7,18 +7,18 @@ there. The functions below them have what CEL cannot say, each with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from memcached_operator.api.arguments import judge_remembered
+from memcached_operator.api.arguments import judge_arguments
 from memcached_operator.api.complaints import shown
-from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value, whole_bytes, whole_mebibytes
 from memcached_operator.api.reserved_pod_fields import of_pod_template
-from memcached_operator.api.server_memory import memory_of_server_mib
+from memcached_operator.api.sizing import least_volume_mib, memory_of_server_mib
 from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Model, Spec
 
 _ONE_POD_MODE: Final = "ReadWriteOncePod"
@@ -83,7 +83,7 @@ def _with(part: M, **values: object) -> M:
 def _item_kib(spec: Spec) -> int:
     """KiB of the largest item that memcached takes; of a smaller one than it can divide, that."""
     kib = min(kibibytes(spec.maxItemSize), mebibytes(spec.memory) * 512)
-    return kib - kib % judge_remembered(spec.extraArgs, spec.threads).item_step_kib(kib) or kib
+    return kib - kib % judge_arguments(spec.extraArgs, spec.threads).item_step_kib(kib) or kib
 
 
 def complaints(spec: Spec) -> list[str]:
@@ -124,6 +124,10 @@ def own_connections(spec: Spec) -> int:
     return _PROXY + spec.threads * (_PROXY_OF_A_THREAD + _PEER_OF_A_THREAD * max(spec.size - 1, 0))
 
 
+def _is_left_out(field: str, spec: Spec) -> bool:
+    return getattr(spec.rollout, field) is None
+
+
 def _replaces_none(spec: Spec) -> bool:
     """Report whether the pace of a Deployment's rolling update lets no server be replaced."""
     return spec.rollout.maxUnavailable in (0, "0%") and spec.rollout.maxSurge in (None, 0, "0%")
@@ -134,13 +138,29 @@ def _modes(spec: Spec) -> set[str]:
     return set(claim.accessModes) if claim is not None else set()
 
 
-_NAMED: Final = "self.workload == 'StatefulSet'"
-_NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
-_COLD: Final = "!self.warmRestart"
-_NO_SCALING: Final = "!has(self.memoryScaling)"
-_NO_EXTSTORE: Final = "!has(self.extstore)"
+class _Condition(NamedTuple):
+    """Condition on a specification, for the reader and in CEL."""
+
+    holds: Callable[[Spec], bool]
+    cel: str
+
+
+_NAMED: Final = _Condition(lambda spec: spec.workload == "StatefulSet", "self.workload == 'StatefulSet'")
+_NO_STATEFUL_SET: Final = _Condition(lambda spec: spec.workload != "StatefulSet", "self.workload != 'StatefulSet'")
+_COLD: Final = _Condition(lambda spec: not spec.warmRestart, "!self.warmRestart")
+_NO_SCALING: Final = _Condition(lambda spec: spec.memoryScaling is None, "!has(self.memoryScaling)")
+_NO_EXTSTORE: Final = _Condition(lambda spec: spec.extstore is None, "!has(self.extstore)")
 # May be null where server-side apply has taken its last field.
-_NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
+_NO_HANDOVER: Final = _Condition(lambda spec: spec.handover is None, "!has(self.handover) || self.handover == null")
+_NO_TLS: Final = _Condition(lambda spec: spec.tls is None, "!has(self.tls)")
+_NO_AUTH: Final = _Condition(lambda spec: spec.auth is None, "!has(self.auth)")
+
+
+def _either(one: _Condition, other: _Condition, field: str, message: str, reason: str = "FieldValueForbidden") -> Rule:
+    """A rule by which one of two conditions holds."""
+    return Rule(field, message, lambda spec: one.holds(spec) or other.holds(spec), (one.cel, other.cel), reason)
+
+
 _EPHEMERAL: Final = "(has(self.extstore.volume.ephemeral) && self.extstore.volume.ephemeral != null)"
 _EMPTY_DIR: Final = "(has(self.extstore.volume.emptyDir) && self.extstore.volume.emptyDir != null)"
 _PEERS: Final = "(self.size > 1 ? self.size - 1 : 0)"
@@ -159,43 +179,38 @@ _ITEM: Final = _quantity("self.maxItemSize")
 _MEMORY: Final = _quantity("self.memory")
 
 RULES: Final = (
-    Rule(
+    _either(
+        _NO_STATEFUL_SET,
+        _Condition(lambda spec: spec.service.type != "ClusterIP", "self.service.type != 'ClusterIP'"),
         "service.type",
         "must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come from the headless "
         "Service, or Disabled if you create that Service yourself",
-        lambda spec: spec.workload != "StatefulSet" or spec.service.type != "ClusterIP",
-        (_NO_STATEFUL_SET, "self.service.type != 'ClusterIP'"),
+        "FieldValueInvalid",
     ),
-    Rule(
-        "rollout.maxUnavailable",
-        "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
-        lambda spec: spec.workload != "StatefulSet" or spec.rollout.maxUnavailable is None,
-        (_NO_STATEFUL_SET, "!has(self.rollout.maxUnavailable)"),
-        "FieldValueForbidden",
-    ),
-    Rule(
-        "rollout.maxSurge",
-        "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
-        lambda spec: spec.workload != "StatefulSet" or spec.rollout.maxSurge is None,
-        (_NO_STATEFUL_SET, "!has(self.rollout.maxSurge)"),
-        "FieldValueForbidden",
+    *(
+        _either(
+            _NO_STATEFUL_SET,
+            _Condition(partial(_is_left_out, field), f"!has(self.rollout.{field})"),
+            f"rollout.{field}",
+            "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
+        )
+        for field in ("maxUnavailable", "maxSurge")
     ),
     Rule(
         "rollout.maxUnavailable",
         "must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server could be replaced",
         lambda spec: spec.workload == "StatefulSet" or not _replaces_none(spec),
         (
-            _NAMED,
+            _NAMED.cel,
             "!has(self.rollout.maxUnavailable)",
             "!(self.rollout.maxUnavailable == 0 || self.rollout.maxUnavailable == '0%')",
             "(has(self.rollout.maxSurge) && !(self.rollout.maxSurge == 0 || self.rollout.maxSurge == '0%'))",
         ),
     ),
-    Rule(
-        "warmRestart",
+    _either(
+        *(_COLD, _NAMED, "warmRestart"),
         "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them",
-        lambda spec: not spec.warmRestart or spec.workload == "StatefulSet",
-        (_COLD, _NAMED),
+        "FieldValueInvalid",
     ),
     Rule(
         "maxItemSize",
@@ -213,26 +228,20 @@ RULES: Final = (
             f"{_ITEM}.compareTo(quantity('{CHUNK_KIB}Ki')) >= 0",
         ),
     ),
-    Rule(
-        "memoryScaling",
+    _either(
+        *(_NO_SCALING, _NAMED, "memoryScaling"),
         "must be omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change their memory",
-        lambda spec: spec.memoryScaling is None or spec.workload == "StatefulSet",
-        (_NO_SCALING, _NAMED),
-        "FieldValueForbidden",
     ),
-    Rule(
-        "memoryScaling",
+    _either(
+        *(_NO_SCALING, _COLD, "memoryScaling"),
         "must be omitted when spec.warmRestart is true, as a memory file keeps its size",
-        lambda spec: spec.memoryScaling is None or not spec.warmRestart,
-        (_NO_SCALING, _COLD),
-        "FieldValueForbidden",
     ),
     Rule(
         "memoryScaling.max",
         "must be at least spec.memory",
         lambda spec: spec.memoryScaling is None or value(spec.memoryScaling.max) >= value(spec.memory),
         (
-            _NO_SCALING,
+            _NO_SCALING.cel,
             _malformed("self.memoryScaling.max", "self.memory"),
             f"{_quantity('self.memoryScaling.max')}.compareTo({_MEMORY}) >= 0",
         ),
@@ -243,73 +252,55 @@ RULES: Final = (
         lambda spec: (
             spec.extstore is None or (spec.extstore.volume.ephemeral is None) != (spec.extstore.volume.emptyDir is None)
         ),
-        (_NO_EXTSTORE, f"{_EPHEMERAL} != {_EMPTY_DIR}"),
+        (_NO_EXTSTORE.cel, f"{_EPHEMERAL} != {_EMPTY_DIR}"),
     ),
     Rule(
         "extstore.volume.ephemeral.accessModes",
         f"must be {_ONE_POD_MODE} alone, which excludes other modes, or not contain it",
         lambda spec: _ONE_POD_MODE not in _modes(spec) or len(_modes(spec)) == 1,
         (
-            _NO_EXTSTORE,
+            _NO_EXTSTORE.cel,
             f"!{_EPHEMERAL}",
             f"!('{_ONE_POD_MODE}' in self.extstore.volume.ephemeral.accessModes)",
             f"self.extstore.volume.ephemeral.accessModes.all(each, each == '{_ONE_POD_MODE}')",
         ),
     ),
-    Rule(
-        "extstore",
+    _either(
+        *(_NO_EXTSTORE, _COLD, "extstore"),
         "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items",
-        lambda spec: spec.extstore is None or not spec.warmRestart,
-        (_NO_EXTSTORE, _COLD),
-        "FieldValueForbidden",
     ),
     Rule(
         "extstore.itemSizeMin",
         "must be less than spec.maxItemSize, as no item would be moved to the disk",
         lambda spec: spec.extstore is None or value(spec.extstore.itemSizeMin) < value(spec.maxItemSize),
         (
-            _NO_EXTSTORE,
+            _NO_EXTSTORE.cel,
             _malformed("self.extstore.itemSizeMin", "self.maxItemSize"),
             f"{_quantity('self.extstore.itemSizeMin')}.compareTo({_ITEM}) < 0",
         ),
     ),
-    Rule(
-        "handover",
+    _either(
+        *(_NO_HANDOVER, _NAMED, "handover"),
         "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its "
         "pods",
-        lambda spec: spec.handover is None or spec.workload == "StatefulSet",
-        (_NO_HANDOVER, _NAMED),
-        "FieldValueForbidden",
     ),
-    Rule(
-        "handover",
+    _either(
+        *(_NO_HANDOVER, _NO_TLS, "handover"),
         "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it queries",
-        lambda spec: spec.handover is None or spec.tls is None,
-        (_NO_HANDOVER, "!has(self.tls)"),
-        "FieldValueForbidden",
     ),
-    Rule(
-        "handover",
+    _either(
+        *(_NO_HANDOVER, _NO_AUTH, "handover"),
         "must be omitted when spec.auth is set, as memcached has no passwords with its proxy",
-        lambda spec: spec.handover is None or spec.auth is None,
-        (_NO_HANDOVER, "!has(self.auth)"),
-        "FieldValueForbidden",
     ),
-    Rule(
-        "handover",
+    _either(
+        *(_NO_HANDOVER, _COLD, "handover"),
         "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "
         "servers have replaced meanwhile",
-        lambda spec: spec.handover is None or not spec.warmRestart,
-        (_NO_HANDOVER, _COLD),
-        "FieldValueForbidden",
     ),
-    Rule(
-        "handover",
+    _either(
+        *(_NO_HANDOVER, _NO_EXTSTORE, "handover"),
         "must be omitted when spec.extstore is set, as memcached sets the time of last use when it moves a value to "
         "the disk: outdated values could not be distinguished from used ones",
-        lambda spec: spec.handover is None or spec.extstore is None,
-        (_NO_HANDOVER, _NO_EXTSTORE),
-        "FieldValueForbidden",
     ),
     Rule(
         "discovery.autoDiscovery.inServers",
@@ -317,7 +308,7 @@ RULES: Final = (
         "that asks a server for the list, and the client does not read the item",
         lambda spec: spec.handover is None or not spec.lists_in_servers,
         (
-            _NO_HANDOVER,
+            _NO_HANDOVER.cel,
             "!has(self.discovery) || self.discovery == null",
             "!has(self.discovery.autoDiscovery) || self.discovery.autoDiscovery == null",
             "!self.discovery.autoDiscovery.inServers",
@@ -330,7 +321,7 @@ RULES: Final = (
         f"{_PROXY_OF_A_THREAD} * spec.threads + {_PEER_OF_A_THREAD} * spec.threads * (spec.size - 1)",
         lambda spec: spec.maxConnections > own_connections(spec),
         (
-            f"self.maxConnections > ({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
+            f"self.maxConnections > ({_NO_HANDOVER.cel} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
             f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
             f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))",
         ),
@@ -340,7 +331,7 @@ RULES: Final = (
 
 def _of_arguments(spec: Spec) -> Iterator[str]:
     """CEL cannot read memcached's arguments, whose letters may be joined and whose names may be cut short."""
-    arguments, got = judge_remembered(spec.extraArgs, spec.threads), shown(spec.extraArgs)
+    arguments, got = judge_arguments(spec.extraArgs, spec.threads), shown(spec.extraArgs)
     item_kib = kibibytes(spec.maxItemSize)
     if spec.extraArgs and item_kib < (step_kib := arguments.item_step_kib(item_kib)):
         yield f"spec.maxItemSize: must be at least {step_kib}Ki with spec.extraArgs, got {shown(spec.maxItemSize)}"

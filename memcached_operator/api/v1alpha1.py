@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from memcached_operator.api import quantities
 from memcached_operator.api.names import CONTAINER, PORT_NAME, RESTART_CONTAINER
@@ -50,6 +51,10 @@ class Words(NamedTuple):
     text: str
 
 
+SECONDS: Final = "seconds"
+"""Mark of a number of seconds."""
+
+
 # To the API server; where the field has no default, server-side apply leaves null in place of an emptied object.
 _INT32: Final[dict[str, Any]] = {"format": "int32"}
 _ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
@@ -64,24 +69,12 @@ _CountOrShare = Annotated[
     Field(json_schema_extra=_INT_OR_STRING),
     Words(f'must be a whole number from 0 to {SIZE_MAX}, or a share from "0%" to "100%" in whole percent'),
 ]
-_Day = Annotated[
-    int,
-    Field(ge=0, le=86_400, json_schema_extra=_INT32),
-    Words("must be a whole number of seconds from 0 to 86400"),
-]
-_Hour = Annotated[
-    int, Field(ge=0, le=3600, json_schema_extra=_INT32), Words("must be a whole number of seconds from 0 to 3600")
-]
+_Day = Annotated[int, Field(ge=0, le=86_400, json_schema_extra=_INT32), SECONDS]
+_Hour = Annotated[int, Field(ge=0, le=3600, json_schema_extra=_INT32), SECONDS]
 _HandoverSeconds = Annotated[
-    int,
-    Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra=_INT32),
-    Words(f"must be a whole number of seconds from {HANDOVER_SECONDS_MIN} to {HANDOVER_SECONDS_MAX}"),
+    int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra=_INT32), SECONDS
 ]
-_GracePeriod = Annotated[
-    int,
-    Field(ge=GRACE_SECONDS_MIN, le=GRACE_SECONDS_MAX, json_schema_extra=_INT32),
-    Words(f"must be a whole number of seconds from {GRACE_SECONDS_MIN} to {GRACE_SECONDS_MAX}"),
-]
+_GracePeriod = Annotated[int, Field(ge=GRACE_SECONDS_MIN, le=GRACE_SECONDS_MAX, json_schema_extra=_INT32), SECONDS]
 # Every character of a reference's grammar, so that a slip such as a space is refused at once.
 _Image = Annotated[
     str,
@@ -95,7 +88,7 @@ _Image = Annotated[
 _BYTES: Final = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
 
 
-class _Bounds(NamedTuple):
+class Bounds(NamedTuple):
     """Bounds of a quantity of bytes, as quantities: in words, in CEL, and for the reader."""
 
     least: str
@@ -105,18 +98,16 @@ class _Bounds(NamedTuple):
     def text(self) -> str:
         return f'must be a quantity of bytes from {self.least} to {self.most}, such as "512Mi", "1.5Gi" or 1000000000'
 
-    @property
-    def schema(self) -> Any:
+    def __get_pydantic_json_schema__(self, _schema: object, _handler: object) -> dict[str, Any]:
         bounds = " && ".join(
             f"quantity(string(self)).compareTo(quantity('{bound}')) {compared} 0"
             for compared, bound in ((">=", self.least), ("<=", self.most))
         )
         rule = {"rule": f"!isQuantity(string(self)) || {bounds}", "message": self.text}
         length = {"pattern": _BYTES, "maxLength": quantities.LENGTH_MAX}
-        return {**_INT_OR_STRING, **length, "x-kubernetes-validations": [rule]}
+        return {"type": "string", **_INT_OR_STRING, **length, "x-kubernetes-validations": [rule]}
 
-    @property
-    def reader(self) -> BeforeValidator:
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
         def read(given: object) -> str:
             if isinstance(given, bool) or not isinstance(given, int | str):
                 raise ValueError(self.text)
@@ -124,50 +115,22 @@ class _Bounds(NamedTuple):
                 raise ValueError(self.text)
             return str(given)
 
-        return BeforeValidator(read)
+        return no_info_plain_validator_function(read)
 
 
 # The least is what memcached's cache_memlimit takes, so that the memory of any server can be changed.
 MEMORY_MAX: Final = "10Ti"
-_OF_MEMORY: Final = _Bounds("8Mi", MEMORY_MAX)
-_Memory = Annotated[
-    str,
-    _OF_MEMORY.reader,
-    Field(json_schema_extra=_OF_MEMORY.schema),
-    Words(_OF_MEMORY.text),
-]
-_RETENTION_MAX: Final = 100_000 * 3600  # more than eleven years
-_Retention = Annotated[
-    int,
-    Field(ge=1, le=_RETENTION_MAX, json_schema_extra=_INT32),
-    Words(f"must be a whole number of seconds from 1 to {_RETENTION_MAX}"),
-]
+_Memory = Annotated[str, Bounds("8Mi", MEMORY_MAX)]
+# More than eleven years.
+_Retention = Annotated[int, Field(ge=1, le=100_000 * 3600, json_schema_extra=_INT32), SECONDS]
 # memcached's own limits, 1Ki to 1Gi.
-_OF_ITEMS: Final = _Bounds("1Ki", "1Gi")
-_ItemSize = Annotated[
-    str,
-    _OF_ITEMS.reader,
-    Field(json_schema_extra=_OF_ITEMS.schema),
-    Words(_OF_ITEMS.text),
-]
+_ItemSize = Annotated[str, Bounds("1Ki", "1Gi")]
 _Connections = Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=_INT32)]
 _Threads = Annotated[int, Field(ge=1, le=64, json_schema_extra=_INT32)]
 # What is too small for the items of a server depends on their size.
-_OF_DISKS: Final = _Bounds("10Mi", "100Ti")
-_DiskSize = Annotated[
-    str,
-    _OF_DISKS.reader,
-    Field(json_schema_extra=_OF_DISKS.schema),
-    Words(_OF_DISKS.text),
-]
+_DiskSize = Annotated[str, Bounds("10Mi", "100Ti")]
 # Up to the largest item that memcached can have at all.
-_OF_DISK_ITEMS: Final = _Bounds("1", "1Gi")
-_DiskItemSize = Annotated[
-    str,
-    _OF_DISK_ITEMS.reader,
-    Field(json_schema_extra=_OF_DISK_ITEMS.schema),
-    Words(_OF_DISK_ITEMS.text),
-]
+_DiskItemSize = Annotated[str, Bounds("1", "1Gi")]
 _Argument = Annotated[
     str,
     Field(min_length=1, max_length=1024),

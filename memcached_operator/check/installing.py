@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import Final
 
 from memcached_operator.check.findings import Finding, Verdict
@@ -61,10 +60,7 @@ def definition_command(watched: tuple[str, ...], *, force: bool) -> str:
 
 def judge_install(required: RequiredPermission, granted: Collection[str]) -> Finding:
     """Judge a permission of the user who runs the command, of which these verbs are granted."""
-    permission = required.permission
-    missing = [verb for verb in permission.verbs if verb not in granted]
-    if missing:
-        lacking = replace(required, permission=replace(permission, verbs=tuple(missing)))
+    if (lacking := required.lacking(granted)) is not None:
         return Finding("install", Verdict.MISSING, f"you may not {lacking}", _BY_ADMINISTRATOR)
     return Finding("install", Verdict.OK, f"you may {required}")
 

@@ -6,17 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from memcached_operator import permissions
 from memcached_operator.check.findings import Finding, Verdict
-from memcached_operator.permissions import (
-    LEASE,
-    LIFE,
-    LIFE_CLUSTER,
-    OWN_POD,
-    REVIEWS,
-    SERVER_CREDENTIALS,
-    WATCHED,
-    Permission,
-)
 from operator_runtime.cache.store import ObjectKey
 
 
@@ -49,7 +40,7 @@ class RequiredPermission:
         name: of the one object that it is about; "" for any.
     """
 
-    permission: Permission
+    permission: permissions.Permission
     namespace: str | None
     name: str = ""
 
@@ -67,6 +58,11 @@ class RequiredPermission:
             "verbs": list(permission.verbs),
         }
 
+    def lacking(self, granted: Collection[str]) -> RequiredPermission | None:
+        """The same with the verbs that are not granted, None where all are."""
+        missing = tuple(verb for verb in self.permission.verbs if verb not in granted)
+        return replace(self, permission=replace(self.permission, verbs=missing)) if missing else None
+
     @property
     def where(self) -> str:
         """Place in words, to follow the permission."""
@@ -78,31 +74,31 @@ class RequiredPermission:
 _CLUSTER_SCOPED: Final = frozenset(
     permission.resource
     for permission in (
-        *LIFE_CLUSTER,
-        *REVIEWS,
-        Permission("", "namespaces", ()),
-        Permission("apiextensions.k8s.io", "customresourcedefinitions", ()),
-        Permission("rbac.authorization.k8s.io", "clusterroles", ()),
-        Permission("rbac.authorization.k8s.io", "clusterrolebindings", ()),
+        *permissions.LIFE_CLUSTER,
+        *permissions.REVIEWS,
+        permissions.Permission("", "namespaces", ()),
+        permissions.Permission("apiextensions.k8s.io", "customresourcedefinitions", ()),
+        permissions.Permission("rbac.authorization.k8s.io", "clusterroles", ()),
+        permissions.Permission("rbac.authorization.k8s.io", "clusterrolebindings", ()),
     )
 )
 
 
 def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
     for namespace in scope.watched or (None,):
-        for permission in (*WATCHED, *(SERVER_CREDENTIALS if scope.server_credentials else ())):
+        for permission in (*permissions.WATCHED, *(permissions.SERVER_CREDENTIALS if scope.server_credentials else ())):
             yield RequiredPermission(permission, namespace)
     if scope.lock is not None:
-        for permission in LEASE if scope.election == "lease" else LIFE:
+        for permission in permissions.LEASE if scope.election == "lease" else permissions.LIFE:
             yield RequiredPermission(permission, scope.lock.namespace, scope.lock.name if permission.named else "")
     if scope.own_pod is not None:
-        for permission in OWN_POD:
+        for permission in permissions.OWN_POD:
             yield RequiredPermission(permission, scope.own_pod)
     if scope.election == "life":
-        for permission in LIFE_CLUSTER:
+        for permission in permissions.LIFE_CLUSTER:
             yield RequiredPermission(permission, None)
     if scope.secure_metrics:
-        for permission in REVIEWS:
+        for permission in permissions.REVIEWS:
             yield RequiredPermission(permission, None)
 
 
@@ -115,13 +111,10 @@ def judge_permission(
         subject: whose permissions they are, "" where that is not known.
         rule_remedy: report which rule to add; not where an install brings all of them.
     """
-    permission = required.permission
-    missing = tuple(verb for verb in permission.verbs if verb not in allowed)
-    if not missing:
+    if (lacking := required.lacking(allowed)) is None:
         return Finding("permission", Verdict.OK, str(required))
-    lacking = replace(required, permission=replace(permission, verbs=missing))
     rule = lacking.rule()
-    text = f"{lacking}: without it {permission.without}"
+    text = f"{lacking}: without it {required.permission.without}"
     return Finding(
         "permission",
         Verdict.MISSING,

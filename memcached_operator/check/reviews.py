@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -113,11 +112,9 @@ class Reviews:
 async def lacking_of(reviews: Reviews, desired: Iterable[RequiredPermission]) -> list[RequiredPermission]:
     """List those of these permissions that are not granted, each with the verbs that are missing."""
     required = list(desired)
-    lacking = []
-    for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):
-        if missing := tuple(verb for verb in each.permission.verbs if verb not in granted):
-            lacking.append(replace(each, permission=replace(each.permission, verbs=missing)))
-    return lacking
+    granted = await asyncio.gather(*map(reviews.granted, required))
+    lacking = (each.lacking(verbs) for each, verbs in zip(required, granted, strict=True))
+    return [each for each in lacking if each is not None]
 
 
 def _decoded(answer: bytes) -> _Status:

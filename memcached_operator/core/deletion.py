@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
-from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason, decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
@@ -31,7 +28,8 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.diagnosis.pod_termination import why_not_ended
+from memcached_operator.core.outcome import EMPTY, Outcome, soonest, write_failure
+from memcached_operator.core.rollout.diagnosis.ended_pods import why_not_ended
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S, StatusWriter
@@ -119,7 +117,8 @@ def next_deletion_step(
 
 
 def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> DeletionWait:
-    what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
+    counted = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+    what = f"Waiting for {counted} to end: {_named(pods)}."
     left = [pod for pod in pods if pod.active]
     if left and not workloads:
         return DeletionWait(
@@ -128,10 +127,6 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
     if left:
         return DeletionWait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
     return DeletionWait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
-
-
-def _counted(pods: Sequence[PodRecord]) -> str:
-    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
 
 
 def _named(pods: Sequence[PodRecord]) -> str:
@@ -179,10 +174,8 @@ class Deletion:
             clock=access.clock,
         )
 
-    async def add_finalizer(
-        self, memcached: MemcachedRecord
-    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
-        """Return the Memcached with the finalizer, or why it could not be put there; all else goes on."""
+    async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
+        """Return the Memcached with the finalizer, and what came of that; all else goes on."""
         # What was done for one of the same name that was deleted before is over.
         self.progress.drop(memcached.key)
         try:
@@ -193,12 +186,12 @@ class Deletion:
                 "pods"
             )
             reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
-            return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+            return memcached, Outcome((Problem(reason, f"{what}: {error.message or error}", blocking=False),))
         except (ServerError, TooManyRequests) as error:
-            return memcached, error
+            return memcached, write_failure("finalizer", error)
         except (Conflict, NotFound) as error:
             raise self._stale(memcached, error) from error
-        return memcached, None
+        return memcached, EMPTY
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
         """Do what the deletion of a Memcached requires, and report what it waits for."""
@@ -230,7 +223,7 @@ class Deletion:
         self.progress.drop(key)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
             return await self._report_status(memcached, None, holders)
-        self._status.forget(key)
+        self._status.debounce.forget(key)
         return Result()
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
@@ -273,21 +266,17 @@ class Deletion:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
         result = await self._report_status(memcached, problem, terminating)
-        return _at_latest(result, retry_s)
+        return Result(requeue_after_s=soonest(result.requeue_after_s, retry_s))
 
     async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Report in the status what is left, and what its deletion waits for."""
-        last = decode_status(memcached.status)
-        try:
-            spec = read_spec(memcached.spec)
-        except InvalidSpec:
-            spec = None
+        last, spec = decode_status(memcached.status), memcached.readable_spec
         owned, pods = self._access.caches.workloads_of(memcached), self._access.caches.servers_of(memcached)
         seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
         status, result = await self._status.report(memcached, last, seen)
         if spec is None or status.serverList is None or await self._follow(memcached, spec, status.serverList):
             return result
-        return _at_latest(result, SLOW_RETRY_S)
+        return Result(requeue_after_s=soonest(result.requeue_after_s, SLOW_RETRY_S))
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
@@ -324,12 +313,6 @@ class Deletion:
         return StaleCache(f"the Memcached changed before it could be written: {error}", retry_s=pause_s)
 
 
-def _at_latest(result: Result, after_s: float) -> Result:
-    """Requeue at the time of the result, and within these seconds."""
-    soonest_s = result.requeue_after_s
-    return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
-
-
 def _holders(memcached: MemcachedRecord) -> str:
     """Describe what keeps a Memcached without our finalizer, in a sentence; "" for nothing or an orphan."""
     if ORPHAN_FINALIZER in memcached.finalizers:
@@ -343,9 +326,8 @@ def _kinds_of(memcached: MemcachedRecord) -> set[str]:
     """The kinds of workloads that a Memcached specifies, or that its status has; a Deployment it may have had."""
     last = decode_status(memcached.status)
     kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
-    with suppress(InvalidSpec):
-        kinds.add(read_spec(memcached.spec).workload)
-    return kinds
+    spec = memcached.readable_spec
+    return kinds | ({spec.workload} if spec is not None else set())
 
 
 def _was_reported(memcached: MemcachedRecord, problem: Problem) -> bool:

@@ -12,7 +12,7 @@ from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
 from memcached_operator.core.change_messages import change_in_words
 from memcached_operator.core.metrics import RepairCounts
-from memcached_operator.core.objects.owned_kind import Known, OwnedKind
+from memcached_operator.core.objects.owned_kind import RIVALS_INDEX, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.pod_template import scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, SCRIPTS_INDEX, scripts_config_map
@@ -27,7 +27,7 @@ from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_l
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, OwnImage
+from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, own_image
 from memcached_operator.features.restored.adoption import Adoption
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
@@ -65,10 +65,10 @@ class Objects:
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
             for each in caches.auxiliary
         }
-        image = OwnImage(access.client, config.operator_namespace, config.operator_image)
+        find_image = own_image(access.client, config.operator_namespace, config.operator_image)
         # A list can come after the status of its generation.
         keep = partial(self._ensure_one, seen=False)
-        self.lists = DiscoveryReconciler(access, image.find, keep)
+        self.lists = DiscoveryReconciler(access, find_image, keep)
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
@@ -150,7 +150,7 @@ class Objects:
         desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.config.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
-            rivals = self._access.caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
+            rivals = self._access.caches.auxiliary[each].by_index(RIVALS_INDEX, ObjectKey(memcached.namespace, ""))
             if rivals and (problem := each.conflict(rivals, memcached.name, spec)):
                 desired, conflicting = None, Outcome((problem,))
         # A move may have it otherwise for a while.

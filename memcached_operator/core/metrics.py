@@ -1,4 +1,4 @@
-"""Metrics of Memcacheds: their conditions, repairs, and on request how many servers each has."""
+"""Metrics of Memcacheds: their conditions, repairs, counts by result, and on request how many servers each has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.core.objects.labels import MemcachedOwner
@@ -119,15 +118,22 @@ def memcached_families(caches: Caches) -> Iterator[Metric]:
         "memcached_operator_memcached_ready_servers", "Servers of a Memcached that are ready.", labels=labels
     )
     for each in list(caches.memcacheds.values()):
-        if (size := _size(each)) is not None:
-            desired_servers.add_metric(each.key, size)
+        if (spec := each.readable_spec) is not None:
+            desired_servers.add_metric(each.key, spec.size)
         ready = sum(pod.active and pod.ready for pod in caches.pods_of(each.key))
         ready_servers.add_metric(each.key, ready)
     yield from (desired_servers, ready_servers)
 
 
-def _size(memcached: MemcachedRecord) -> int | None:
-    try:
-        return read_spec(memcached.spec).size
-    except InvalidSpec:
-        return None
+class ResultCounts(dict[str, int]):
+    """Counts by result, each of which is there from the start."""
+
+    def __init__(self, name: str, help: str, *results: str) -> None:
+        super().__init__(dict.fromkeys(results, 0))
+        self._name, self._help = name, help
+
+    def families(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(self._name, self._help, labels=("result",))
+        for result, count in self.items():
+            family.add_metric((result,), count)
+        yield family

@@ -142,10 +142,6 @@ def refused_write(client: Client, kind: Kind[Any], live: Any, what: str, error: 
             return Outcome(waiting=(message,), failures=(error,))
 
 
-def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests) -> Outcome:
-    return Outcome((why_not,)) if isinstance(why_not, Problem) else write_failure("finalizer", why_not)
-
-
 class WorkloadResult(msgspec.Struct, frozen=True):
     """Result for the workloads of a Memcached, and for their servers.
 

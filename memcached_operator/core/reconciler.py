@@ -25,12 +25,12 @@ from memcached_operator.core.metrics import contested_family
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import Outcome, finalizer_outcome, soonest
+from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
-from memcached_operator.core.rollout.diagnosis.failed_pods import last_failure
-from memcached_operator.core.rollout.diagnosis.mount_failures import MountFailures
+from memcached_operator.core.rollout.container_restarts import report_restarts
+from memcached_operator.core.rollout.diagnosis.ended_pods import last_failure
+from memcached_operator.core.rollout.diagnosis.start_failures import MountFailures
 from memcached_operator.core.rollout.live.live_memory import SetLimit
-from memcached_operator.core.rollout.restart_events import report_restarts
 from memcached_operator.core.rollout.server_states import ObservedPods, observed_pods
 from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
@@ -42,7 +42,7 @@ from memcached_operator.features.handover.situation import HandoverInput, desire
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import ObjectKey, Operator, Result, ServerError, TooManyRequests
+from operator_runtime import ObjectKey, Operator, Result
 
 LIST_WRITTEN_S: Final = 0.5
 """After so long a list that was to be published stands in the status."""
@@ -89,7 +89,7 @@ class MemcachedReconciler:
         memcached = self._access.caches.memcacheds.get(key)  # observe
         if memcached is None or memcached.deleting:  # finalize
             return await self._ended(key, memcached)
-        memcached, finalizer = await self._prepared(memcached)
+        memcached, prepared = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
         owned, known = self._access.caches.workloads_of(memcached), self._remembered.of(key)
         seen = await self._observe_pods(memcached, known, now)
@@ -101,8 +101,7 @@ class MemcachedReconciler:
         handover, plan = await self._planned(memcached, spec, last, owned, seen, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, *handover.of_rollout)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome if finalizer is None else done.outcome + finalizer_outcome(finalizer)
-        outcome += handover.outcome
+        outcome = done.outcome + prepared + handover.outcome
         if self._access.owners.contention.is_budget_used(key):
             return Result()
         is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
@@ -126,16 +125,14 @@ class MemcachedReconciler:
         result = await self._deletion.finalize(memcached)
         return Result(soonest(result.requeue_after_s, dismissed.requeue_s), result.priority, result.requeue)
 
-    async def _prepared(
-        self, memcached: MemcachedRecord
-    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
+    async def _prepared(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
         """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
-        why_not = None
+        outcome = EMPTY
         if self._access.config.finalizer or self._deletion.progress.find(memcached.key) is not None:
-            memcached, why_not = await self._deletion.add_finalizer(memcached)
+            memcached, outcome = await self._deletion.add_finalizer(memcached)
         if memcached.restored_from:
             await self._objects.adoption.adopt(memcached)
-        return memcached, why_not
+        return memcached, outcome
 
     async def _planned(
         self,

@@ -16,7 +16,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.plan.plan import Plan
 from memcached_operator.core.rollout.container_restarts import Restarts
-from memcached_operator.core.rollout.diagnosis.failed_pods import NO_FAILURE, PodFailure
+from memcached_operator.core.rollout.diagnosis.ended_pods import NO_FAILURE, PodFailure
 from memcached_operator.core.rollout.live.live_memory import Resizes
 from memcached_operator.core.rollout.server_states import UNSEEN, Seen
 

@@ -177,11 +177,6 @@ class ObservedWrite:
     """Resource, subresource and name: `memcacheds/status shop`."""
     code: int
 
-    @property
-    def text(self) -> str:
-        """Format as a line."""
-        return f"{self.verb} {self.what} {self.code}"
-
 
 class AuditTail:
     """The end of an audit log that grows."""

@@ -1,4 +1,9 @@
-"""The demo in a terminal: everything at a glance, redrawn as it happens."""
+"""The demo in a terminal: everything at a glance, redrawn as it happens.
+
+Panels stand side by side where there is room, one below the other in a small terminal. What people copy or read word
+for word is never cut: the kubeconfig, names, reasons, addresses. Where there is too little room, fewer lines are shown:
+those that are newest, or under way.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,220 @@ import io
 import re
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.layout import Layout
 from rich.live import Live
+from rich.panel import Panel
+from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
-from memcached_operator.demo.cluster_state import ObservedWrite, Observer
+from memcached_operator.demo.cluster_state import (
+    ClusterState,
+    Json,
+    ObservedWrite,
+    Observer,
+    event_time,
+    ready,
+    terminating,
+)
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.screen import Screen, StepText
 from memcached_operator.demo.script import DemoStep
+
+# Of a terminal, from which on panels stand side by side, the left ones as wide as a pod's line.
+_SIDE_BY_SIDE = (120, 40)
+_LEFT_WIDTH = 62
+# Rows of those panels whose content has a size of its own, with their frames: two Memcacheds, and what becomes of a
+# Deployment of 4 that is made again.
+_RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 13, 11
+_STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
+
+
+class StepText(NamedTuple):
+    """A step as the screen shows it.
+
+    Attributes:
+        text: its first line alone will do where there is no room and it is over.
+        is_over: it came true.
+    """
+
+    text: Text
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Content of the screen at one moment."""
+
+    cluster: DemoCluster
+    state: ClusterState
+    steps: Sequence[StepText]
+    writes: Sequence[Text]
+    """Oldest first, as in the next one."""
+    log: Sequence[Text]
+    closing: str
+    """How it ended, or empty."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, height = options.max_width, options.height or console.height
+        header, layout = self._header(), Layout()
+        body = self._panels() if width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1] else self._column()
+        layout.split_column(Layout(header, size=len(_lines_of(header, console, options))), body)
+        yield from console.render(layout, options.update(height=height))
+
+    def _header(self) -> RenderableType:
+        server = f"{self.cluster.what}, at {self.cluster.server}"
+        pods = f"pods are {self.cluster.pods}; from another terminal:"
+        # Nothing next to it, so that a click or two take it whole.
+        take_part = Text(f"export KUBECONFIG={self.cluster.kubeconfig}", style="bold", overflow="fold")
+        closing = [Text(self.closing, style="bold green")] if self.closing else []
+        return Group(Text(server), Text(pods), take_part, *closing)
+
+    def _panels(self) -> Layout:
+        layout, left, right = Layout(), Layout(size=_LEFT_WIDTH), Layout()
+        layout.split_row(left, right)
+        left.split_column(
+            Layout(_panel("script", _Script(self.steps))), Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS)
+        )
+        resources = Group(_memcacheds(self.state), Text(), _workloads(self.state))
+        right.split_column(
+            Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
+            Layout(_panel("conditions", _conditions(self.state)), size=_CONDITIONS_ROWS),
+            Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
+            Layout(_panel("writes by the operator", _Newest(self.writes)), ratio=2),
+            Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
+        )
+        return layout
+
+    def _column(self) -> Layout:
+        """The script and the objects; of the script as much as there is room for."""
+        layout = Layout()
+        memcacheds, pods = _memcacheds(self.state), _pods(self.state)
+        layout.split_column(
+            Layout(_Script(self.steps)),
+            Layout(memcacheds, size=1 + memcacheds.row_count),
+            Layout(pods, size=1 + pods.row_count),
+        )
+        return layout
+
+
+class _Script:
+    """The steps: all about each where there is room, else less of those that are over."""
+
+    def __init__(self, steps: Sequence[StepText]) -> None:
+        self._steps = steps
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        texts, rows = [each.text for each in self._steps], options.height
+        for number, step in enumerate(self._steps):
+            if rows is None or len(_lines_of(Group(*texts), console, options)) <= rows:
+                break
+            if step.is_over:
+                texts[number] = step.text.split("\n")[0]
+        yield Group(*texts)
+
+
+class _Newest:
+    """Lines of which the newest comes first."""
+
+    def __init__(self, lines: Sequence[Text]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from reversed(self._lines)
+
+
+def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+    """Render all lines that the content takes, however few rows there are."""
+    return console.render_lines(content, options.update(height=None))
+
+
+def _panel(title: str, content: RenderableType) -> Panel:
+    return Panel(content, title=title, title_align="left", border_style="dim", padding=0)
+
+
+def _memcacheds(state: ClusterState) -> Table:
+    """Build the table of Memcacheds with the one condition that matters most."""
+    table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
+    for name, found in state.memcacheds.items():
+        degraded, progressing, all_ready = (
+            state.condition(name, each) for each in ("Degraded", "Progressing", "Ready")
+        )
+        condition = next((each for each in (degraded, progressing) if each.get("status") == "True"), all_ready)
+        text = f"{condition['type']}={condition['status']} {condition['reason']}" if condition else ""
+        size, ready = found["spec"]["size"], found.get("status", {}).get("readyReplicas", "")
+        table.add_row(_name(found), str(size), str(ready), Text(text, style=_style(condition) if condition else ""))
+    return table
+
+
+def _workloads(state: ClusterState) -> Table:
+    table = _table("WORKLOAD", "KIND", "READY", "OWNER")
+    for kind, objects in (("Deployment", state.deployments), ("StatefulSet", state.stateful_sets)):
+        for found in objects.values():
+            owned = bool(found["metadata"].get("ownerReferences"))
+            count = f"{found.get('status', {}).get('readyReplicas', 0)}/{found['spec']['replicas']}"
+            table.add_row(_name(found), kind, count, "its Memcached" if owned else "unknown")
+    return table
+
+
+def _conditions(state: ClusterState) -> Table:
+    table = _table("CONDITION", "STATUS", "REASON")
+    for found in state.memcacheds.values():
+        table.add_row(_name(found))
+        for each in found.get("status", {}).get("conditions", []):
+            text = f"{each['reason']}: {each['message']}"
+            table.add_row(f"  {each['type']}", Text(each["status"], style=_style(each)), text)
+    return table
+
+
+def _style(condition: Json) -> str:
+    """Green for what is as it should be."""
+    status = condition["status"]
+    good = status if condition["type"] in ("Available", "Ready") else {"True": "False"}.get(status, "")
+    return _STATUS_STYLES.get(good, "dim")
+
+
+def _pods(state: ClusterState) -> Table:
+    """Build the table of pods, those that end last, as there may be no room for all."""
+    table = _table("POD", "STATE", "ADDRESS")
+    for found in sorted(state.pods.values(), key=terminating):
+        status = found.get("status", {})
+        phase = Text("ready", style="green") if ready(found) else Text(status.get("phase", "Pending"), style="yellow")
+        if terminating(found):
+            phase = Text("ends", style="dim")
+        table.add_row(_name(found), phase, status.get("podIP", ""))
+    return table
+
+
+def _events(state: ClusterState) -> list[Text]:
+    return [
+        Text.assemble(
+            (f"{event_time(each)[11:19]} ", "dim"),
+            (f"{each['reason']} ", "yellow" if each["type"] == "Warning" else "green"),
+            each.get("note", ""),
+        )
+        for each in state.events
+    ]
+
+
+def _table(*columns: str) -> Table:
+    """A table that breaks a name rather than to cut it, and breaks nothing else."""
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    first, *others = columns
+    table.add_column(first, overflow="fold")
+    for column in others:
+        table.add_column(column, no_wrap=True, overflow="crop")
+    return table
+
+
+def _name(found: Json) -> Text:
+    return Text(found["metadata"]["name"], style="dim" if terminating(found) else "")
+
 
 PAUSE_S = 2.0
 _REFRESHES_PER_S = 8
@@ -35,7 +243,6 @@ class View(Plain):
         console: Console,
         *,
         stays: bool,
-        pause_s: float = PAUSE_S,
         picture: Path | None = None,
         picture_after: int = 0,
     ) -> None:
@@ -46,7 +253,6 @@ class View(Plain):
         """
         self._console = console
         self.stays = stays
-        self._pause_s = pause_s
         self._picture = (picture, picture_after)
         self._cluster: DemoCluster | None = None
         self._observer: Observer | None = None
@@ -106,7 +312,7 @@ class View(Plain):
         )
 
     async def takes_in(self) -> None:
-        await asyncio.sleep(self._pause_s)
+        await asyncio.sleep(PAUSE_S)
 
     async def closes(self, came_true: int) -> None:
         count = f"{came_true} of {len(self._steps)} steps succeeded"

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple, Self, TypeVar
 
 from memcached_operator.api.names import PORT
@@ -204,15 +204,12 @@ class _Tls:
         self._session.write(request)  # into memory
         received = b""
         while True:
-            more = await self._finish(self._read)
+            more = await self._finish(partial(self._session.read, MAX_BYTES))
             received += more
             if (found := read(received)) is not None:
                 return found
             if not more:
                 return _CLOSED
-
-    def _read(self) -> bytes:
-        return self._session.read(MAX_BYTES)
 
     async def _finish(self, step: Callable[[], T]) -> T:
         """Do a step of the session, and send and receive whatever that takes."""

@@ -1,4 +1,8 @@
-"""memcached's text protocol (its protocol.txt), as far as it is used to query and set a server."""
+"""memcached's text protocol (its protocol.txt), as far as it is used to query and set a server; and marks.
+
+Marks are what servers that copy items from each other store in the place of items for some seconds:
+`features/handover/handover.lua`, with these flags and this size.
+"""
 
 from __future__ import annotations
 
@@ -235,3 +239,13 @@ def _complaint(line: bytes) -> Failure:
         text = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
         return Failure(ErrorKind.REFUSED, f"it answers {text[:_QUOTED_CHARACTERS]}")
     return MALFORMED
+
+
+# Placeholder, tomb, and absent.
+MARK_FLAGS: Final = (4076008192, 4076008193, 4076008194)
+MARK_BYTES: Final = 13
+
+
+def is_mark(flags: int | None, size: int | None) -> bool:
+    """Report whether an item with these flags, and a value of so many bytes, is a mark."""
+    return size == MARK_BYTES and flags in MARK_FLAGS

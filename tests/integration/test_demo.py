@@ -49,13 +49,13 @@ _GATE = "gate"
 _WAITS = f"""
 import asyncio, os, sys
 if "demo" in sys.orig_argv:
-    from memcached_operator.demo import runner
-    install_crd = runner.install_crd
+    from memcached_operator.demo import demo_command
+    install_crd = demo_command.install_crd
     async def waits(client):
         while not os.path.exists(os.path.join(os.path.dirname(__file__), "{_GATE}")):
             await asyncio.sleep(0.02)
         await install_crd(client)
-    runner.install_crd = waits
+    demo_command.install_crd = waits
 """
 # This one is for the demo: it gives no eyes a while.
 _HURRIES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
@@ -15,6 +15,10 @@ from operator_runtime import ObjectKey
 
 if TYPE_CHECKING:
     from operator_runtime import Kind, Store
+
+
+RIVALS_INDEX: Final = "rivals"
+"""Name of the index of a cache by `CachedResource.rival_in`."""
 
 
 class Known(NamedTuple):

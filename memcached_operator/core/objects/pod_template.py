@@ -10,34 +10,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, of_mebibytes, value
 from memcached_operator.api.reserved_pod_fields import find, keyed
+from memcached_operator.api.sizing import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects import labels
+from memcached_operator.core.objects import labels, workload_types as types
 from memcached_operator.core.objects.applied_spec import applied_text, spec_of
 from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.owned_object import ObjectMeta, as_json
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.pod_template_overlay import Part, parts
-from memcached_operator.core.objects.resources import resources_of
 from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suffix
-from memcached_operator.core.objects.workload_types import (
-    GRACE_S,
-    Capabilities,
-    ConfigMapSource,
-    Container,
-    ContainerPort,
-    ContainerSecurity,
-    Hook,
-    Lifecycle,
-    PodSpec,
-    PodTemplateSpec,
-    Probe,
-    ResourceRequirements,
-    Sleep,
-    TcpSocket,
-    Volume,
-)
 from memcached_operator.features import POD_PARTS
 from memcached_operator.servers.transport import transport
 
@@ -46,7 +29,7 @@ from memcached_operator.servers.transport import transport
 USER_ID: Final = 11211
 # That a server accepts connections is all that Kubernetes need know of it; how it does is queried by its own
 # protocol. No liveness: a slow cache that is started again is an empty one.
-READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
+READINESS: Final = types.Probe(types.TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
 # For clients and Services to turn away from a server that is about to end, in seconds.
 SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
@@ -64,7 +47,7 @@ class Pods(NamedTuple):
         applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
-    template: PodTemplateSpec
+    template: types.PodTemplateSpec
     passed: tuple[Part, ...]
     applied: str
 
@@ -80,7 +63,9 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
     annotations, pod, made, passed = _made(image, user_id, applied, restart)
     if pod.scripts:
         made = replace(made, volumes=(*pod.volumes, _of_scripts(pod.scripts, name)))
-    return Pods(PodTemplateSpec(ObjectMeta(labels=labels.labels(name), annotations=annotations), made), passed, applied)
+    return Pods(
+        types.PodTemplateSpec(ObjectMeta(labels=labels.labels(name), annotations=annotations), made), passed, applied
+    )
 
 
 def scripts_of(spec: Spec) -> Scripts:
@@ -99,7 +84,7 @@ class Fingerprint(NamedTuple):
     memory: str
 
 
-def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
+def fingerprint(made: types.PodTemplateSpec | None) -> Fingerprint:
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 
@@ -107,7 +92,7 @@ def fingerprint(made: PodTemplateSpec | None) -> Fingerprint:
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
 def _made(
     image: str, user_id: int | None, applied: str, restart: str
-) -> tuple[dict[str, str], Pod, PodSpec, tuple[Part, ...]]:
+) -> tuple[dict[str, str], Pod, types.PodSpec, tuple[Part, ...]]:
     spec = spec_of(msgspec.json.decode(applied))
     given = keyed(spec.podTemplate.given())
     if find(given, "spec", "securityContext") is not None:
@@ -127,7 +112,7 @@ def _made(
     required = transport(spec.tls, spec.auth, peers_port=spec.handover is not None, tell_port=tell_port)
     if transport_text := str(required):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    whole = keyed(as_json(PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
+    whole = keyed(as_json(types.PodTemplateSpec(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
     for sidecar in pod.like_server:
         given = _with_agreeing(given, sidecar)
     passed = tuple(parts(given, whole, _TEMPLATE))
@@ -146,15 +131,15 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
     user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
     requests, limits = resources_of(spec)
     sleep_s = _sleep_s(spec)
-    server = Container(
+    server = types.Container(
         name=labels.CONTAINER,
         image=image,
         args=spec.extraArgs,  # owned, also where it is empty: an added argument is drift
-        resources=ResourceRequirements(limits=limits, requests=requests),
+        resources=types.ResourceRequirements(limits=limits, requests=requests),
         readinessProbe=READINESS,
-        lifecycle=Lifecycle(Hook(Sleep(sleep_s))) if sleep_s else None,
-        securityContext=ContainerSecurity(
-            allowPrivilegeEscalation=False, capabilities=Capabilities(drop=("ALL",)), readOnlyRootFilesystem=True
+        lifecycle=types.Lifecycle(types.Hook(types.Sleep(sleep_s))) if sleep_s else None,
+        securityContext=types.ContainerSecurity(
+            allowPrivilegeEscalation=False, capabilities=types.Capabilities(drop=("ALL",)), readOnlyRootFilesystem=True
         ),
     )
     pod = Pod(
@@ -162,27 +147,27 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
         security={"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         items_mib=mebibytes(spec.memory),
         only_replaced=only_replaced,
-        ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
+        ports=(types.ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
     )
     for fields, part in POD_PARTS:
         if any(getattr(spec, field) for field in fields):
             pod = part(pod, spec)
     if only_replaced and not pod.keeps_items:
         kept = ({name: most for name, most in each.items() if name != "memory"} for each in (limits, requests))
-        pod = replace(pod, items_mib=0, server=replace(pod.server, resources=ResourceRequirements(*kept)))
+        pod = replace(pod, items_mib=0, server=replace(pod.server, resources=types.ResourceRequirements(*kept)))
     return pod
 
 
-def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
+def _pod_spec(pod: Pod, spec: Spec) -> types.PodSpec:
     """The specification of a pod, without the Memcached's name, so that most of them share it."""
     mounts = (*pod.mounts, MOUNT) if pod.launcher else pod.mounts
     volumes = (*pod.volumes, _of_scripts(pod.scripts)) if pod.scripts else pod.volumes
     server = replace(pod.server, command=_command(pod, spec), ports=pod.ports, volumeMounts=mounts or None)
-    return PodSpec(
+    return types.PodSpec(
         automountServiceAccountToken=False,
         securityContext=pod.security,
         shareProcessNamespace=True if pod.like_server else None,
-        terminationGracePeriodSeconds=pod.grace_s or GRACE_S,
+        terminationGracePeriodSeconds=pod.grace_s or types.GRACE_S,
         initContainers=pod.sidecars or None,
         containers=(server,),
         volumes=volumes or None,
@@ -190,8 +175,8 @@ def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
 
 
 @lru_cache
-def _of_scripts(scripts: Scripts, name: str = "") -> Volume:
-    return Volume(SCRIPTS, configMap=ConfigMapSource(name + suffix(scripts)))
+def _of_scripts(scripts: Scripts, name: str = "") -> types.Volume:
+    return types.Volume(SCRIPTS, configMap=types.ConfigMapSource(name + suffix(scripts)))
 
 
 def _command(pod: Pod, spec: Spec) -> tuple[str, ...]:
@@ -230,3 +215,29 @@ def _with_agreeing(given: Mapping[str, Any], sidecar: str) -> Mapping[str, Any]:
 
 def _digest(made: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+# An idle memcached takes next to none; what a busy one takes is not to be cut.
+CPU: Final = "50m"
+
+Quantities = dict[str, str]
+
+
+def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
+    """Requests and limits of the container, in the form in which the API server writes quantities back.
+
+    What the user names is taken, name by name. What follows from the settings fits it: a limit is no smaller than the
+    user's request, and a request no larger than the user's limit.
+    """
+    memory = of_mebibytes(memory_of_server_mib(spec))
+    needed = {"cpu": CPU, "memory": memory}
+    if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
+        needed["ephemeral-storage"] = spec.extstore.size  # else the node promises its disk to others, too
+    requested, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
+    requests = {name: min(default, most.get(name, default), key=value) for name, default in needed.items()} | requested
+    limits = {"memory": max(memory, requested.get("memory", memory), key=value)} | most
+    return requests, limits
+
+
+def _canonical(quantities: Mapping[str, str | int]) -> Quantities:
+    return {name: canonical(quantity) for name, quantity in quantities.items()}

@@ -10,25 +10,11 @@ import msgspec
 
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects import labels, workload_types as types
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import drift, misplaced
-from memcached_operator.core.objects.labels import (
-    APPLIED_ANNOTATION,
-    MEMORY_ANNOTATION,
-    POD_ANNOTATIONS,
-    TEMPLATE_ANNOTATION,
-    MemcachedOwner,
-    selector_labels,
-)
 from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.pod_template import DEFAULTS, USER_ID, template
-from memcached_operator.core.objects.workload_types import (
-    LabelSelector,
-    RollingUpdate,
-    Strategy,
-    WorkloadManifest,
-    WorkloadSpec,
-)
 from operator_runtime import Difference, differences, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own
@@ -36,15 +22,15 @@ from operator_runtime import Difference, differences, names_of, no_longer
 DEADLINE_S: Final = 600
 REPLICAS: Final = "spec.replicas"
 DERIVED_PATHS: Final = (
-    f"metadata.annotations[{APPLIED_ANNOTATION}]",
-    *(f"spec.template.metadata.annotations[{each}]" for each in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)),
+    f"metadata.annotations[{labels.APPLIED_ANNOTATION}]",
+    *(f"spec.template.metadata.annotations[{each}]" for each in (labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION)),
 )
 """Paths of annotations that follow from other fields."""
 
 
 def desired_workload(
     kind: Workload,
-    owner: MemcachedOwner,
+    owner: labels.MemcachedOwner,
     size: int,
     image: str,
     user_id: int | None = USER_ID,
@@ -52,45 +38,46 @@ def desired_workload(
     *,
     paused: bool = False,
     restart: str = "",
-) -> WorkloadManifest:
+) -> types.WorkloadManifest:
     """Build the workload that runs the servers of a Memcached.
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
-        user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        restart: each server is to start again when this text changes.
+        user_id, restart: see `template`.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, applied = template(owner.name, image, user_id, spec, restart)
-    common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
-    return WorkloadManifest(
+    common = types.WorkloadSpec(
+        replicas=size, selector=types.LabelSelector(labels.selector_labels(owner.name)), template=pods
+    )
+    return types.WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(owner, annotations={APPLIED_ANNOTATION: applied}),
+        metadata=metadata(owner, annotations={labels.APPLIED_ANNOTATION: applied}),
         spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )
 
 
-def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:
+def _of_stateful_set(common: types.WorkloadSpec, name: str) -> types.WorkloadSpec:
     return msgspec.structs.replace(
         common,
         serviceName=name,
         # All at once: servers know nothing of each other, and one that does not start keeps no other from it.
         podManagementPolicy="Parallel",
         # Its controller knows no pause between two servers, and would put back memory that a server was given.
-        updateStrategy=Strategy("OnDelete"),
+        updateStrategy=types.Strategy("OnDelete"),
     )
 
 
-def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSpec:
+def _of_deployment(common: types.WorkloadSpec, spec: Spec, paused: bool) -> types.WorkloadSpec:
     rollout = spec.rollout
     unavailable = 1 if rollout.maxUnavailable is None else rollout.maxUnavailable
     return msgspec.structs.replace(
         common,
         # A second cache next to the first is no help: it is empty, and on no list.
-        strategy=Strategy(
-            "RollingUpdate", RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
+        strategy=types.Strategy(
+            "RollingUpdate", types.RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
         ),
         minReadySeconds=rollout.minReadySeconds,
         progressDeadlineSeconds=rollout.minReadySeconds + DEADLINE_S,
@@ -112,16 +99,16 @@ class _Applied(NamedTuple):
 
 @lru_cache(maxsize=64)  # most specifications are alike
 def _applied(kind: Workload, text: str) -> _Applied:
-    spec = applied_spec({APPLIED_ANNOTATION: text}) or DEFAULTS
-    body = desired_workload(kind, MemcachedOwner("", "", ""), 1, "", spec=spec).body()
-    body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
+    spec = applied_spec({labels.APPLIED_ANNOTATION: text}) or DEFAULTS
+    body = desired_workload(kind, labels.MemcachedOwner("", "", ""), 1, "", spec=spec).body()
+    body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(labels.POD_ANNOTATIONS, "")
     return _Applied(keyed(body), names_of({"spec": body["spec"]}))
 
 
-def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Difference]:
+def _compare(desired: types.WorkloadManifest, live: types.WorkloadManifest) -> Iterable[Difference]:
     """The differences of a workload, with what was applied before, or is by default, and is to be there no more."""
     kind: Workload = "Deployment" if desired.spec.serviceName is None else "StatefulSet"
-    former = _applied(kind, (live.metadata.annotations or {}).get(APPLIED_ANNOTATION, ""))
+    former = _applied(kind, (live.metadata.annotations or {}).get(labels.APPLIED_ANNOTATION, ""))
     if desired.spec.template == live.spec.template and desired.passed == live.passed:
         desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed
     wanted, held = desired.body(), live.body()
@@ -135,13 +122,13 @@ def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Diff
     return {each.steps: each for each in found}.values()
 
 
-def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:
+def _without_pods(manifest: types.WorkloadManifest) -> types.WorkloadManifest:
     return msgspec.structs.replace(manifest, spec=msgspec.structs.replace(manifest.spec, template=None), passed=())
 
 
-DEPLOYMENT: Final = Codec(WorkloadManifest, compare=_compare, fixed=("spec.selector",))
+DEPLOYMENT: Final = Codec(types.WorkloadManifest, compare=_compare, fixed=("spec.selector",))
 STATEFUL_SET: Final = Codec(
-    WorkloadManifest,
+    types.WorkloadManifest,
     compare=_compare,
     # Made otherwise by another release: its pods stay, and are taken over by the new one.
     fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),

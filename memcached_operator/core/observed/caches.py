@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL
-from memcached_operator.api.v1alpha1 import Workload
-from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects.owned_kind import RIVALS_INDEX, OwnedKind
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
@@ -37,7 +37,7 @@ class Caches:
         self.pods.add_index("memcached", lambda pod: pod.memcached_key)
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
         for resource, store in {each.resource: store for each, store in self.auxiliary.items()}.items():
-            store.add_index("rivals", resource.rival_in)
+            store.add_index(RIVALS_INDEX, resource.rival_in)
             for name, function in resource.indexes.items():
                 store.add_index(name, function)
 
@@ -70,6 +70,11 @@ class Caches:
         """The pods of a Memcached's workloads. Those of a foreign workload of its name are left out."""
         foreign = {each.kind for each in self.workloads(memcached.key) if not is_owned(each, memcached.uid)}
         return [pod for pod in self.pods_of(memcached.key) if pod.workload not in foreign]
+
+    def spec_at(self, memcached: ObjectKey | None) -> Spec | None:
+        """The specification of a Memcached, None where it is gone, or that cannot be read."""
+        found = self.memcacheds.get(memcached) if memcached is not None else None
+        return found.readable_spec if found is not None else None
 
     def memcacheds_in(self, namespace: str) -> list[ObjectKey]:
         return [each.key for each in self.memcacheds.by_index("namespace", ObjectKey(namespace, ""))]

@@ -6,8 +6,13 @@ traverse them (`gc=False`), and a few hundred bytes each where a decoded object 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, MemcachedOwner
 from memcached_operator.core.objects.owned_object import ObjectIdentity
 from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
@@ -44,6 +49,13 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     def owner(self) -> MemcachedOwner:
         """Owner as the objects that it owns name it."""
         return MemcachedOwner(self.name, self.namespace, self.uid)
+
+    @property
+    def readable_spec(self) -> Spec | None:
+        """The specification, None where that cannot be read."""
+        with suppress(InvalidSpec):
+            return read_spec(self.spec)
+        return None
 
 
 class _Annotations(msgspec.Struct):

@@ -10,41 +10,17 @@ import msgspec
 from memcached_operator.api.names import RELOADER, RESTART_CONTAINER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Workload
-from memcached_operator.core.objects.labels import (
-    APPLIED_ANNOTATION,
-    CONTAINER,
-    HOLDER_ANNOTATION,
-    IMAGE_ANNOTATION,
-    IN_PLACE_ANNOTATION,
-    MEMORY_ANNOTATION,
-    OUTDATED_ITEMS_ANNOTATION,
-    PEERS_ANNOTATION,
-    RESTARTED_ANNOTATION,
-    REVISION_LABEL,
-    TEMPLATE_ANNOTATION,
-    TRANSPORT_ANNOTATION,
-    WARM_ANNOTATION,
-)
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import ObjectIdentity, OwnerRef, controller_of
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import ConfigMapSource
-from memcached_operator.core.observed.pod_status import (
-    NO_PROBLEM,
-    PodProblem,
-    PodStatus,
-    WithLimits,
-    failure_of,
-    is_down,
-    outdated_of,
-    problem_of,
-    wait_of,
-)
+from memcached_operator.core.observed import pod_status
 from memcached_operator.servers.transport import PLAIN, Transport, transport_of
 from operator_runtime import ObjectKey
 
 NO_ORDINAL: Final = -1
 # Containers that the operator makes, which run the same image.
-_OWN_CONTAINERS: Final = (CONTAINER, RELOADER)
+_OWN_CONTAINERS: Final = (labels.CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
@@ -79,21 +55,14 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        template_hash: digest of all in its template that only a new pod takes on, "" for a foreign template.
-        memory: `spec.memory` when it was created, "" for a foreign template.
-        restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
-            items.
+        template_hash, memory, restarted, restart_hash, in_place, peers, outdated_items, holder, applied: its
+            annotations, see `labels`; "" without.
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
         restarts_for_memory: its node starts memcached's container again when its memory changes.
         memory_limit: of its memcached's container, as specified or as its node has set it, whichever is less; "" for
             none.
-        in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
-        peers: from which others its server fills itself; see `handover.peers`.
-        outdated_items: others may have changed what it has, without its knowledge.
         scripts: the name of the ConfigMap that it has scripts of, "" for none.
-        applied: of an endpoint, of which list it was told.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -105,7 +74,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     revision: str
     active: bool
     ready: bool
-    problem: PodProblem
+    problem: pod_status.PodProblem
     ordinal: int = NO_ORDINAL
     address: str = ""
     since_s: int = 0
@@ -123,11 +92,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     peers: str = ""
     outdated_items: bool = False
     holder: str = ""
-    waits: PodProblem = NO_PROBLEM
-    failure: PodProblem = NO_PROBLEM
+    waits: pod_status.PodProblem = pod_status.NO_PROBLEM
+    failure: pod_status.PodProblem = pod_status.NO_PROBLEM
     down: bool = False
     placed: bool = False
-    outdated: PodProblem = NO_PROBLEM
+    outdated: pod_status.PodProblem = pod_status.NO_PROBLEM
     scripts: str = ""
     applied: str = ""
     termination: Termination | None = None
@@ -154,22 +123,22 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 class _PodLabels(msgspec.Struct):
     memcached_cr: str = ""
     pod_template_hash: str = msgspec.field(default="", name="pod-template-hash")
-    revision_hash: str = msgspec.field(default="", name=REVISION_LABEL)
+    revision_hash: str = msgspec.field(default="", name=labels.REVISION_LABEL)
     pod_name: str = msgspec.field(default="", name="statefulset.kubernetes.io/pod-name")
 
 
 class _PodAnnotations(msgspec.Struct):  # each a field of the record
-    template_hash: str = msgspec.field(default="", name=TEMPLATE_ANNOTATION)
-    memory: str = msgspec.field(default="", name=MEMORY_ANNOTATION)
-    restarted: str = msgspec.field(default="", name=RESTARTED_ANNOTATION)
-    transport: str = msgspec.field(default="", name=TRANSPORT_ANNOTATION)
-    restart_hash: str = msgspec.field(default="", name=WARM_ANNOTATION)
-    image: str = msgspec.field(default="", name=IMAGE_ANNOTATION)
-    in_place: str = msgspec.field(default="", name=IN_PLACE_ANNOTATION)
-    peers: str = msgspec.field(default="", name=PEERS_ANNOTATION)
-    outdated_items: str = msgspec.field(default="", name=OUTDATED_ITEMS_ANNOTATION)
-    holder: str = msgspec.field(default="", name=HOLDER_ANNOTATION)
-    applied: str = msgspec.field(default="", name=APPLIED_ANNOTATION)
+    template_hash: str = msgspec.field(default="", name=labels.TEMPLATE_ANNOTATION)
+    memory: str = msgspec.field(default="", name=labels.MEMORY_ANNOTATION)
+    restarted: str = msgspec.field(default="", name=labels.RESTARTED_ANNOTATION)
+    transport: str = msgspec.field(default="", name=labels.TRANSPORT_ANNOTATION)
+    restart_hash: str = msgspec.field(default="", name=labels.WARM_ANNOTATION)
+    image: str = msgspec.field(default="", name=labels.IMAGE_ANNOTATION)
+    in_place: str = msgspec.field(default="", name=labels.IN_PLACE_ANNOTATION)
+    peers: str = msgspec.field(default="", name=labels.PEERS_ANNOTATION)
+    outdated_items: str = msgspec.field(default="", name=labels.OUTDATED_ITEMS_ANNOTATION)
+    holder: str = msgspec.field(default="", name=labels.HOLDER_ANNOTATION)
+    applied: str = msgspec.field(default="", name=labels.APPLIED_ANNOTATION)
 
 
 class _PodMeta(ObjectIdentity):
@@ -191,7 +160,7 @@ class _Container(msgspec.Struct):
     name: str = ""
     image: str = ""
     resizePolicy: list[_ResizePolicy] | None = None
-    resources: WithLimits = msgspec.field(default_factory=WithLimits)
+    resources: pod_status.WithLimits = msgspec.field(default_factory=pod_status.WithLimits)
 
 
 class _Volume(msgspec.Struct):
@@ -209,7 +178,7 @@ class _PodSpec(msgspec.Struct):
 class _PodObject(msgspec.Struct):
     metadata: _PodMeta
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    status: pod_status.PodStatus = msgspec.field(default_factory=pod_status.PodStatus)
 
 
 _decode_pod = msgspec.json.Decoder(_PodObject).decode
@@ -217,16 +186,16 @@ _decode_pod = msgspec.json.Decoder(_PodObject).decode
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     pod = _decode_pod(raw)
-    meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
+    meta, own_labels, status = pod.metadata, pod.metadata.labels, pod.status
     owner = controller_of(meta.ownerReferences)
-    of = labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
+    of = own_labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
     # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
     # know a foreign pod that merely carries our labels.
     of_deployment = (
-        owner is not None and owner.kind == "ReplicaSet" and owner.name == f"{of}-{labels.pod_template_hash}"
+        owner is not None and owner.kind == "ReplicaSet" and owner.name == f"{of}-{own_labels.pod_template_hash}"
     )
     # A StatefulSet takes over what one of its name left behind.
-    left_behind = owner is None and labels.pod_name == meta.name
+    left_behind = owner is None and own_labels.pod_name == meta.name
     of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == of
     # One that has waited for a node begins to start when it has one.
     readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
@@ -241,11 +210,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
-        memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
-        revision=labels.pod_template_hash if of_deployment else labels.revision_hash,
+        memcached=own_labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
+        revision=own_labels.pod_template_hash if of_deployment else own_labels.revision_hash,
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
-        problem=problem_of(status),
+        problem=pod_status.problem_of(status),
         ordinal=ordinal,
         address=status.podIP,
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
@@ -254,11 +223,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         restarts_for_memory=_restarts_for_memory(pod.spec),
         memory_limit=_memory_limit(pod),
-        down=is_down(status),
+        down=pod_status.is_down(status),
         placed=bool(pod.spec.nodeName),
-        waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
-        failure=failure_of(status),
-        outdated=outdated_of(status),
+        waits=pod_status.NO_PROBLEM if readiness.status == "True" else pod_status.wait_of(status),
+        failure=pod_status.failure_of(status),
+        outdated=pod_status.outdated_of(status),
         scripts=next(
             (each.configMap.name for each in pod.spec.volumes or () if each.name == SCRIPTS and each.configMap), ""
         ),
@@ -272,12 +241,12 @@ def _is_rewritten(spec: _PodSpec, image: str) -> bool:
 
 
 def _restarts_for_memory(spec: _PodSpec) -> bool:
-    own = (each.resizePolicy or () for each in spec.containers or () if each.name == CONTAINER)
+    own = (each.resizePolicy or () for each in spec.containers or () if each.name == labels.CONTAINER)
     return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for of in own for each in of)
 
 
 def _memory_limit(pod: _PodObject) -> str:
-    own = next((each for each in pod.spec.containers or () if each.name == CONTAINER), _Container())
+    own = next((each for each in pod.spec.containers or () if each.name == labels.CONTAINER), _Container())
     specified, status = own.resources.memory, pod.status.memcached
     actual = status.resources.memory if status is not None else ""
     is_less = bool(actual and actual != specified) and (not specified or value(actual) < value(specified))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -10,20 +10,9 @@ import msgspec
 from memcached_operator.api.names import RELOADER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.keyed_differences import unkeyed
-from memcached_operator.core.objects.labels import (
-    CONTAINER,
-    HOLDER_ANNOTATION,
-    IMAGE_ANNOTATION,
-    MEMORY_ANNOTATION,
-    POD_ANNOTATIONS,
-    RESTART_ANNOTATION,
-    RESTARTED_ANNOTATION,
-    TEMPLATE_ANNOTATION,
-    TRANSPORT_ANNOTATION,
-    WARM_ANNOTATION,
-)
 from memcached_operator.core.objects.owned_kind import CachedResource
 from memcached_operator.core.objects.owned_object import (
     Manifest,
@@ -58,13 +47,8 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
             never gives up.
         replicas: pods that it is to have, 0 for a foreign one.
         image: what its template runs memcached from, "" for a foreign one.
-        template_hash: digest of all in its template that only a new pod takes on, "" where it is not there.
-        memory: what a running server can be given of its template, "" likewise.
-        restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        restart: the text with which the Memcached requested a restart, "" before.
-        restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
-            items.
-        holder: with which holder new pods are made; of a holder's own, what it holds; see `labels.HOLDER_ANNOTATION`.
+        template_hash, memory, restarted, restart, restart_hash, holder: annotations of its template, see `labels`; ""
+            where they are not there.
         has_revision: its controller has made a first revision of it.
         scripts: the name of the ConfigMap that its pods have scripts of, without the Memcached's, "" for none.
         sidecar: its pods have the operator's own next to memcached.
@@ -115,27 +99,25 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OWNED_ANNOTATIONS = (
-    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
-    *(IMAGE_ANNOTATION, RESTART_ANNOTATION, *POD_ANNOTATIONS),
+    *(labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION, labels.TRANSPORT_ANNOTATION, labels.WARM_ANNOTATION),
+    *(labels.IMAGE_ANNOTATION, labels.RESTART_ANNOTATION, *labels.POD_ANNOTATIONS),
 )
 
 
-def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
-    return _record("Deployment", _decode_object(raw), _rollout_of_deployment)
-
-
-def stateful_set_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
-    return _record("StatefulSet", _decode_object(raw), _rollout_of_stateful_set)
-
-
-def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], dict[str, Any]]) -> WorkloadRecord:
-    meta, generation = object_.metadata, object_.metadata.generation or 0
+def _record(kind: Workload, raw: msgspec.Raw | bytes) -> WorkloadRecord:
+    object_ = _decode_object(raw)
+    meta, status, generation = object_.metadata, object_.status, object_.metadata.generation or 0
     common = common_fields(meta)
     fields = _owned_part(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_owned(meta) else {}
-    is_observed = object_.status.observedGeneration >= generation
-    return WorkloadRecord(
-        **common, kind=kind, generation=generation, is_observed=is_observed, **rollout_of(object_), **fields
-    )
+    rollout: dict[str, Any] = {"revised": False, "rolled_out": True, "revision": status.updateRevision}
+    if kind == "Deployment":
+        rollout = _rollout_of_deployment(object_)
+    is_observed = status.observedGeneration >= generation
+    return WorkloadRecord(**common, kind=kind, generation=generation, is_observed=is_observed, **rollout, **fields)
+
+
+deployment_record = partial(_record, "Deployment")
+stateful_set_record = partial(_record, "StatefulSet")
 
 
 def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
@@ -147,22 +129,24 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
     if (found := _known.get(alike)) is not None:
         return found
     spec = _decode_spec(raw)
-    annotations = _annotations(spec)
+    template = spec.template or PodTemplateSpec()
+    pod, annotations = template.spec or PodSpec(), (template.metadata or ObjectMeta()).annotations or {}
+    scripts = (each.configMap.name for each in pod.volumes or () if each.name == SCRIPTS and each.configMap)
     found = {
         "normalized": normalized_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
-        "image": _image(spec),
-        "template_hash": annotations.get(TEMPLATE_ANNOTATION, ""),
-        "memory": annotations.get(MEMORY_ANNOTATION, ""),
-        "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
-        "restart": annotations.get(RESTART_ANNOTATION, ""),
-        "restart_hash": annotations.get(WARM_ANNOTATION, ""),
-        "holder": annotations.get(HOLDER_ANNOTATION, ""),
-        "scripts": _scripts(spec).removeprefix(name),
-        "sidecar": _has_sidecar(spec),
+        "image": WorkloadManifest(spec=spec).image,
+        "template_hash": annotations.get(labels.TEMPLATE_ANNOTATION, ""),
+        "memory": annotations.get(labels.MEMORY_ANNOTATION, ""),
+        "restarted": annotations.get(labels.RESTARTED_ANNOTATION, ""),
+        "restart": annotations.get(labels.RESTART_ANNOTATION, ""),
+        "restart_hash": annotations.get(labels.WARM_ANNOTATION, ""),
+        "holder": annotations.get(labels.HOLDER_ANNOTATION, ""),
+        "scripts": next(scripts, "").removeprefix(name),
+        "sidecar": any(each.name == RELOADER for each in pod.initContainers or ()),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
-    if name not in (CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
+    if name not in (labels.CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[alike] = found
@@ -194,38 +178,6 @@ def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
     }
 
 
-def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
-    return {"revised": False, "rolled_out": True, "revision": object_.status.updateRevision}
-
-
-def _left_out(spec: WorkloadSpec) -> dict[str, Any]:
-    """Fill in what the API server leaves out of a Deployment where it is as good as nothing."""
-    return {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
-
-
-def _annotations(spec: WorkloadSpec) -> Mapping[str, str]:
-    meta = spec.template.metadata if spec.template else None
-    return (meta.annotations if meta else None) or {}
-
-
-def _image(spec: WorkloadSpec) -> str:
-    pod = spec.template.spec if spec.template else None
-    containers = (pod.containers if pod else None) or ()
-    return next((each.image or "" for each in containers if each.name == CONTAINER), "")
-
-
-def _has_sidecar(spec: WorkloadSpec) -> bool:
-    pod = spec.template.spec if spec.template else None
-    return any(each.name == RELOADER for each in (pod.initContainers if pod else None) or ())
-
-
-def _scripts(spec: WorkloadSpec) -> str:
-    pod = spec.template.spec if spec.template else None
-    return next(
-        (each.configMap.name for each in (pod and pod.volumes) or () if each.name == SCRIPTS and each.configMap), ""
-    )
-
-
 def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
     """Keep of a live workload what can be owned, in the form in which the desired one is built."""
     template = spec.template or PodTemplateSpec()
@@ -233,11 +185,13 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
     # The API server drops empty lists; the desired form has them, for no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
     annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OWNED_ANNOTATIONS}
+    # It leaves these out of a Deployment where they are as good as nothing.
+    left_out = {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
     manifest = WorkloadManifest(
         metadata=owned,
         spec=msgspec.structs.replace(
             spec,
-            **(_left_out(spec) if spec.strategy is not None else {}),
+            **(left_out if spec.strategy is not None else {}),
             template=PodTemplateSpec(
                 ObjectMeta(labels=live.labels, annotations=annotations or None),
                 msgspec.structs.replace(pod, containers=containers),

@@ -1,16 +1,17 @@
-"""Restarts by which servers come to another image in their pods, one step at a time; `next_step` chooses the step.
+"""Restarts of servers' containers: those by which they come to another image in their pods, and those by themselves.
 
-Without the permission to patch pods servers are replaced, and a condition reports why.
+`next_step` chooses the step. Without the permission to patch pods servers are replaced, and a condition reports why.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.access import Access
+from memcached_operator.core.access import Access, RecordEvent
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -131,3 +132,35 @@ class ContainerRestarts:
         answer = server.answer if server is not None else None
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
+
+
+logger = logging.getLogger(__name__)
+
+# Of the many whose servers have never restarted.
+_NONE: Final[Mapping[str, int]] = {}
+
+
+def report_restarts(
+    record_event: RecordEvent, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
+) -> Mapping[str, int]:
+    """Record an event for each server whose container has restarted and is ready again; what is to be remembered.
+
+    The condition Degraded has why one fails that never gets ready; a restart in place has another event.
+
+    Args:
+        known: what was remembered; None at first: a successor reports only what follows.
+    """
+    for pod in pods if known is not None else ():
+        if pod.ready and not pod.in_place and pod.restarts > (known or _NONE).get(pod.uid, 0):
+            note = _note(pod)
+            logger.warning("%s", note, extra={"fields": {"server": pod.name, "restarts": pod.restarts}})
+            record_event(memcached, "Warning", "ServerRestarted", "Report", note)
+    counts = {pod.uid: pod.restarts if pod.ready or pod.in_place else (known or _NONE).get(pod.uid, 0) for pod in pods}
+    return {uid: count for uid, count in counts.items() if count} or _NONE
+
+
+def _note(pod: PodRecord) -> str:
+    written = f"it has its items only if it could write them out: see `kubectl logs {pod.name}`"
+    lost = written if pod.restart_hash else "its items are lost"
+    name = pod.name
+    return f"The container of the server {name} restarted, and {lost}. `kubectl describe pod {name}` has the cause."

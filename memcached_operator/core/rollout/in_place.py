@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from memcached_operator.core.objects.labels import (
-    IMAGE_ANNOTATION,
-    IN_PLACE_ANNOTATION,
-    RESTART_ANNOTATION,
-    REVISION_LABEL,
-    TEMPLATE_ANNOTATION,
-    WARM_ANNOTATION,
-)
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.workload_types import PodTemplateSpec, WorkloadManifest
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -143,12 +136,12 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
     """Strategic merge patch that has a container start again; an image that is the same stays as the pod has it."""
     made = desired.template.spec
     desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
-    annotations = {IN_PLACE_ANNOTATION: str(RestartRequest(workload.template_hash, pod.restarts, int(now_s)))}
-    if restart := desired_annotations.get(RESTART_ANNOTATION):
-        annotations[RESTART_ANNOTATION] = restart
+    annotations = {labels.IN_PLACE_ANNOTATION: str(RestartRequest(workload.template_hash, pod.restarts, int(now_s)))}
+    if restart := desired_annotations.get(labels.RESTART_ANNOTATION):
+        annotations[labels.RESTART_ANNOTATION] = restart
     if pod.image == desired.image:
         return _of(pod, {"annotations": annotations})
-    annotations[IMAGE_ANNOTATION] = desired.image
+    annotations[labels.IMAGE_ANNOTATION] = desired.image
     lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
     images = {
         field: [{"name": each.name, "image": each.image} for each in containers]
@@ -160,8 +153,8 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
 
 def mark_updated_patch(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
     """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
-    annotations = {TEMPLATE_ANNOTATION: workload.template_hash, IN_PLACE_ANNOTATION: None}
-    return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})
+    annotations = {labels.TEMPLATE_ANNOTATION: workload.template_hash, labels.IN_PLACE_ANNOTATION: None}
+    return _of(pod, {"annotations": annotations, "labels": {labels.REVISION_LABEL: workload.revision}})
 
 
 def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
@@ -172,4 +165,4 @@ def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
 def are_alike(one: PodTemplateSpec, other: PodTemplateSpec) -> bool:
     """Report whether servers of both templates keep their items, and differ only in what a restart in place changes."""
     fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
-    return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)
+    return labels.WARM_ANNOTATION in fixed and fixed[labels.WARM_ANNOTATION] == others.get(labels.WARM_ANNOTATION)

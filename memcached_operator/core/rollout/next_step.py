@@ -206,7 +206,10 @@ def unready(state: RolloutState) -> Step | None:
     """
     if all(each.state is ServerState.OVERDUE for each in state.away):
         return None
-    requeue_s = min(filter(None, (_until_deadline_s(state, each.pod) for each in state.away)), default=None)
+    late_s = (
+        in_place.restart_left_s(each.pod, state.now_s) or state.left_s(each.pod, STUCK_AFTER_S) for each in state.away
+    )
+    requeue_s = min(filter(None, late_s), default=None)
     stuck = next((each.pod for each in state.away if _keeps_from_going_on(state, each)), None)
     if stuck is not None:
         return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
@@ -247,11 +250,6 @@ def _is_left(state: RolloutState, server: RollingServer) -> bool:
     if in_place.has_ended(server.pod) and server.state is ServerState.OUTDATED:
         return unproven or bool(state.missing)
     return unproven and not any(each.state is ServerState.CURRENT and each.serves for each in state.servers)
-
-
-def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
-    """Seconds until a server that does not serve is late."""
-    return in_place.restart_left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
 
 
 def _keeps_from_going_on(state: RolloutState, server: RollingServer) -> bool:

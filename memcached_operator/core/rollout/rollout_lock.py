@@ -6,8 +6,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Reason
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, reported_conditions
@@ -139,7 +137,5 @@ def _is_mixed(memcached: MemcachedRecord, caches: Caches) -> bool:
 
 
 def _has_own_image(memcached: MemcachedRecord) -> bool:
-    try:
-        return read_spec(memcached.spec).image is not None
-    except InvalidSpec:
-        return True
+    spec = memcached.readable_spec
+    return spec is None or spec.image is not None

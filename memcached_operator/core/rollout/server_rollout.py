@@ -18,7 +18,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
-from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
+from memcached_operator.core.rollout.diagnosis.start_failures import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import (
     Evict,
@@ -54,7 +54,6 @@ class ServerProgress(NamedTuple):
     """Progress of the servers, and the next step.
 
     Attributes:
-        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
     """
 

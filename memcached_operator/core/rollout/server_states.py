@@ -180,10 +180,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     Attributes:
         impossible: uids of pods whose memory cannot be changed while they run.
         outdated_secrets: uids of pods that show another certificate than a new pod would, or trust another CA.
-        missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
-            ordinal and as far as that was seen; see `missing_pods`.
-        handing_over: no server is replaced that has keys; see `handover.steps`.
-        moving: what moves require of it, None where servers are replaced without their items.
+        missing_s: see `start_failures.PodAbsence`; handing_over, moving: see `Snapshot`.
         underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.
     """
 
@@ -273,11 +270,7 @@ def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[
 
 
 def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
-    """Report whether only a new pod, or a restart in place, would be as the template has it.
-
-    Args:
-        impossible: uids of pods whose memory cannot be changed while they run.
-    """
+    """Report whether only a new pod, or a restart in place, would be as the template has it; see `RolloutState`."""
     is_other = (pod.template_hash, pod.restarted) != (workload.template_hash, workload.restarted)
     if workload.kind == "Deployment":
         # A pod whose annotations were removed has no hash.

@@ -96,30 +96,12 @@ class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
         return is_possible and replaces and self.provenance is Provenance.DEFAULTS
 
 
-class Decision(NamedTuple):
-    """Decision about a workload.
-
-    Attributes:
-        hold: why its pods are left as they are made now, `Hold.NONE` where they are not.
-    """
-
-    manifest: WorkloadManifest
-    hold: Hold
-
-
-def decide_workload(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Decision:
-    """Decide what is written now.
+def decide_hold(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Hold:
+    """Decide what keeps the template of a workload's pods as it is for now.
 
     Args:
         has_lock: servers may be replaced now for the operator's own defaults.
     """
-    hold = _hold(change, has_lock=has_lock, paused=paused, resizing=resizing)
-    if hold is Hold.NONE or change.live is None:
-        return Decision(change.desired, Hold.NONE)
-    return Decision(_with_template_of(change.live, change.desired), hold)
-
-
-def _hold(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Hold:
     template = change.template
     if not any(template):
         return Hold.NONE
@@ -137,8 +119,11 @@ def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -
     return any(each.steps[:2] == ("spec", "template") for each in CODEC.differ(manifest, workload))
 
 
-def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
-    """Build the desired workload with the live template of pods."""
+def written_now(change: WorkloadChange, hold: Hold) -> WorkloadManifest:
+    """Build the workload as it is written now: as desired, or with the live template of pods."""
+    live, desired = change.live, change.desired
+    if hold is Hold.NONE or live is None:
+        return desired
     decoded, meta = CODEC.decoded(live), desired.metadata
     applied = {APPLIED_ANNOTATION: (decoded.metadata.annotations or {}).get(APPLIED_ANNOTATION, "")}
     annotations = {name: text for name, text in ((meta.annotations or {}) | applied).items() if text}

@@ -21,22 +21,22 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.plan.plan import OTHER
-from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
+from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import RolloutProgress
 from memcached_operator.core.rollout.rollout_lock import RolloutLock
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_decision import (
-    Decision,
     Hold,
     Provenance,
     WorkloadChange,
-    decide_workload,
+    decide_hold,
     has_foreign_template,
+    written_now,
 )
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.retaining_condition import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class _Decided(NamedTuple):
         refused: why not all of them can be given memory that nobody specified.
     """
 
-    decision: Decision
+    hold: Hold
     resizing: Resizing = NOTHING
     refused: Blocked | None = None
 
@@ -85,7 +85,7 @@ class WorkloadRollout:
             change = self._change(snapshot, kind, replicas, owned.get(kind))
             change = replace(change, lacks_scripts=True) if lacks_scripts else change
             decided = await self._decided(snapshot, change)
-            result = replace(await self._written(snapshot, kind, change, decided.decision), refused=decided.refused)
+            result = replace(await self._written(snapshot, kind, change, decided.hold), refused=decided.refused)
             outcome += result.outcome
             if change.is_target:
                 target, resizing = result, decided.resizing
@@ -135,7 +135,7 @@ class WorkloadRollout:
         """Decide what is written, after the progress of servers to other memory, which comes first."""
         paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
         if not change.is_target or change.lacks_scripts:
-            return _Decided(decide_workload(change, has_lock=has_lock, paused=paused, resizing=False))
+            return _Decided(decide_hold(change, has_lock=has_lock, paused=paused, resizing=False))
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
             self._lock.resume(snapshot.memcached.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
@@ -156,15 +156,14 @@ class WorkloadRollout:
         if live is not None and change.is_step:
             refused = refusal(resizing, servers, live.memory, memory)
             holds = holds or refused is not None
-            decision = decide_workload(change, has_lock=has_lock, paused=paused, resizing=holds)
-            return _Decided(decision, without_replacing(resizing), refused)
+            hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
+            return _Decided(hold, without_replacing(resizing), refused)
         if resizing.impossible and not holds:
             change = replace(change, replaces=True)
             has_lock = self._has_lock(snapshot, change)
-        decision = decide_workload(change, has_lock=has_lock, paused=paused, resizing=holds)
+        hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
         # A new server would be made as the template is kept: without that memory.
-        kept = decision.hold is not Hold.NONE
-        return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
+        return _Decided(hold, resizing if hold is Hold.NONE else resizing._replace(impossible={}))
 
     async def _announce(
         self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
@@ -200,10 +199,8 @@ class WorkloadRollout:
         snapshot.remembered.in_lock = True
         return self._lock.may_begin(snapshot.memcached.key, paused=snapshot.spec.rollout.paused)
 
-    async def _written(
-        self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
-    ) -> WorkloadResult:
-        last, manifest = snapshot.last, decision.manifest
+    async def _written(self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, hold: Hold) -> WorkloadResult:
+        last, manifest = snapshot.last, written_now(change, hold)
         if kind == "StatefulSet" and snapshot.moving is not None:  # also where its servers leave
             manifest = with_annotations(manifest, snapshot.moving.made_with)
         made_before = last.observedGeneration is not None and last.workload in (None, kind)
@@ -222,9 +219,9 @@ class WorkloadRollout:
         else:
             workload = self._access.caches.workloads_of(snapshot.memcached).get(kind)
         write_failed, outcome = bool(done.outcome.failures), done.outcome
-        if decision.hold is Hold.LACKING and change.is_pending:
+        if hold is Hold.LACKING and change.is_pending:
             outcome += Outcome(pending_writes=frozenset((kind,)))
-        return WorkloadResult(workload, manifest, decision.hold, write_failed, outcome=outcome)
+        return WorkloadResult(workload, manifest, hold, write_failed, outcome=outcome)
 
     async def _rolled_out(
         self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
@@ -232,6 +229,7 @@ class WorkloadRollout:
         """Take the next step of a rollout, if nothing prevents it."""
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
         progress = await self._servers.observe(snapshot, workload, resizing)
+        target = replace(target, rollout=progress.rollout, absent=progress.absent)
         outcome += progress.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
@@ -244,15 +242,11 @@ class WorkloadRollout:
             elif blocked or spec.rollout.paused:
                 self._lock.suspend(key)
             elif not self._lock.may_continue(key):
-                return replace(
-                    target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits()
-                )
+                waits = f"Its servers are replaced after the servers of {self._lock.holder}."
+                return replace(target, outcome=outcome + Outcome(waiting=(waits,)))
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)
-        return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
-
-    def _waits(self) -> Outcome:
-        return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
+        return replace(target, outcome=outcome)
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: RolloutProgress) -> bool:

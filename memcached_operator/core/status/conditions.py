@@ -27,7 +27,7 @@ from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.published_list import ListedServers, drained_at
+from memcached_operator.core.plan.plan import ListedServers, drained_at
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.features.memory_scaling.retaining_condition import retaining
@@ -193,7 +193,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not report in its status what keeps it from creating pods; see `diagnosis.missing_pods`."""
+    """A StatefulSet does not report in its status what keeps it from creating pods; see `diagnosis.start_failures`."""
     workload, size = observed.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""

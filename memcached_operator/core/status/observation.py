@@ -17,8 +17,7 @@ from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import ObjectsResult
-from memcached_operator.core.plan.plan import OTHER
-from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
+from memcached_operator.core.plan.plan import OTHER, ListedServers, as_ending, as_published
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.server_states import ObservedPods
 from memcached_operator.core.rollout.workload_decision import Hold
@@ -58,14 +57,11 @@ class Observation(msgspec.Struct, frozen=True):
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the other workload, which the servers move from; None for none.
         advice: what its user should know although all is as specified; the condition Discouraged.
-        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         drain_s: seconds for which servers run on that left the list.
         pause_s: seconds between one server that is replaced and the next.
-        hold: what keeps the workload's pods as they are made now.
         health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
-        ahead: names of pods with times that are yet to come by the operator's clock.
-        failure: why pods have failed, as far as nothing has made that good.
+        ahead, failure: see `ObservedPods`; rollout, absent, hold: see `WorkloadResult`.
         memory: of each server, in force, as a quantity; "" where that is not known.
         sizes: others that are in force; None where they are not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.

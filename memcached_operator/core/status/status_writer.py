@@ -14,13 +14,14 @@ from memcached_operator.api.status import DISCOURAGED, Problem, Status, owned_pa
 from memcached_operator.core.access import Access
 from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.outcome import soonest
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S, StatusDebounce
 from memcached_operator.core.status.observation import Observation, client_names
 from memcached_operator.features.memory_scaling.retaining_condition import events
 from memcached_operator.servers.certificates import next_change_s
 from memcached_operator.servers.serving_condition import certificates
-from operator_runtime import Condition, Conflict, NotFound, ObjectKey, Result, StaleCache, rfc3339
+from operator_runtime import Condition, Conflict, NotFound, Result, StaleCache, rfc3339
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,6 @@ logger = logging.getLogger(__name__)
 SLOW_RETRY_S = 30.0
 # So long a wait for a certificate to expire is cut, as clocks are set.
 _DAY_S: Final = 86_400.0
-_DONE: Final = Result()
 _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
     f"`kubectl apply --server-side -f {names.CRD_FILE}`"
@@ -40,7 +40,7 @@ class StatusWriter:
 
     def __init__(self, access: Access, debounce: StatusDebounce, utc_now: Callable[[], datetime]) -> None:
         self._access = access
-        self._debounce = debounce
+        self.debounce = debounce
         self._utc_now = utc_now
 
     async def report(
@@ -68,24 +68,21 @@ class StatusWriter:
         patch = status_patch(desired, last)
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
-        again = [each for each in (retry_s, next_s, changes_s) if each is not None]
-        retry = Result(requeue_after_s=min(again)) if again else _DONE
+        again_s = soonest(retry_s, next_s, changes_s)
+        retry = Result(requeue_after_s=again_s)
         if not patch:
-            self.forget(key)
+            self.debounce.forget(key)
             return last, retry
-        if (held_back_s := self._debounce.held_back_s(key, observed, desired, last)) > 0.0:
-            return last, Result(requeue_after_s=min([held_back_s, *again]))
+        if (held_back_s := self.debounce.held_back_s(key, observed, desired, last)) > 0.0:
+            return last, Result(requeue_after_s=soonest(held_back_s, again_s))
         await self._write(memcached, desired, patch)
-        self._debounce.written(key, observed, desired, last)
+        self.debounce.written(key, observed, desired, last)
         self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
         self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
         for each in events(observed.scaling, last) if observed.scaling is not None else ():
             logger.log(logging.WARNING if each.type == "Warning" else logging.INFO, "%s", each.note)
             self._access.record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
         return desired, retry
-
-    def forget(self, key: ObjectKey) -> None:
-        self._debounce.forget(key)
 
     async def _write(self, memcached: MemcachedRecord, desired: Status, patch: dict[str, object]) -> None:
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
@@ -98,7 +95,7 @@ class StatusWriter:
         try:
             await self._access.owners.write_status(memcached, owned_part(desired), patch, send)
         except Conflict as error:
-            self._debounce.conflicted(memcached.key)
+            self.debounce.conflicted(memcached.key)
             self._access.client.outdated(MEMCACHEDS, memcached)
             raise StaleCache(f"another client wrote the Memcached: {error}", retry_s=CONFLICT_PAUSE_S) from error
         except NotFound as error:

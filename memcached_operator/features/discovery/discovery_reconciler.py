@@ -25,9 +25,13 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, Outcome
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.discovery.cluster_list import ClusterServers
 from memcached_operator.features.discovery.endpoint_objects import ENDPOINT_DEPLOYMENTS, without_pods
-from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, is_untouched, published
+from memcached_operator.features.discovery.server_list_configmap import (
+    CONFIG_MAPS,
+    ClusterServers,
+    is_untouched,
+    published,
+)
 from operator_runtime import (
     Client,
     Conflict,
@@ -45,34 +49,30 @@ logger = logging.getLogger(__name__)
 _PODS: Final = plain("v1", "Pod", "pods")
 
 
-class OwnImage:
-    """Image of the operator; see `find`."""
+def own_image(client: Client, namespace: str, given: str) -> Callable[[], Awaitable[str]]:
+    """Make what finds the image of the operator; "" where this is no pod, or the operator may not get its own.
 
-    def __init__(self, client: Client, namespace: str, given: str) -> None:
-        """
-        Args:
-            given: by the settings, "" for none.
-        """
-        self._client = client
-        self._namespace = namespace
-        self._found = given
+    It raises a KubeError where the API server could not be reached, or failed.
 
-    async def find(self) -> str:
-        """Find the image; "" where this is no pod, or the operator may not get its own.
+    Args:
+        given: by the settings, "" for none.
+    """
+    found = given
 
-        Raises:
-            KubeError: the API server could not be reached, or failed.
-        """
-        if not self._found and self._namespace:
+    async def find() -> str:
+        nonlocal found
+        if not found and namespace:
             try:
                 name = os.environ.get("POD_NAME") or socket.gethostname()
-                pod = (await self._client.get(_PODS, ObjectKey(self._namespace, name))).body
+                pod = (await client.get(_PODS, ObjectKey(namespace, name))).body
             except (Forbidden, NotFound):
                 return ""
             # Others may have been injected.
             images = {each["name"]: each["image"] for each in pod["spec"]["containers"]}
-            self._found = images.get(PROGRAM.name) or next(iter(images.values()))
-        return self._found
+            found = images.get(PROGRAM.name) or next(iter(images.values()))
+        return found
+
+    return find
 
 
 _NO_IMAGE: Final = Problem(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.reading import read_spec
 from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.pods import PodRecord
@@ -36,22 +34,18 @@ class ServerItems:
 
         async def resolved(pod: QueriedPod) -> Resolved:
             found = await resolve(pod)
-            key = pod.memcached_key
-            before = self.setting(key) if key is not None else b""
+            before = self.setting(pod.memcached_key)
             return found._replace(endpoint=found.endpoint._replace(before=before)) if before else found
 
         return resolved
 
-    def setting(self, key: ObjectKey) -> bytes:
+    def setting(self, key: ObjectKey | None) -> bytes:
         """The request that sets the item in a server of that Memcached, b"" where it is to have none."""
-        memcached, live = self._caches.memcacheds.get(key), self._store.get(CONFIG_MAPS.key_of(key))
-        if memcached is None or live is None or not live.normalized:
+        spec = self._caches.spec_at(key)
+        live = self._store.get(CONFIG_MAPS.key_of(key)) if key is not None else None
+        if spec is None or not spec.lists_in_servers or live is None or not live.normalized:
             return b""
-        try:
-            is_on = read_spec(memcached.spec).lists_in_servers
-        except InvalidSpec:
-            return b""
-        text = cluster_of(CONFIG_MAPS.codec.decoded(live)).encode() if is_on else b""
+        text = cluster_of(CONFIG_MAPS.codec.decoded(live)).encode()
         words = (ITEM.encode(), _LIFETIME_S, len(text), text)
         return b"set %b 0 %d %d noreply\r\n%b\r\n" % words if text else b""
 

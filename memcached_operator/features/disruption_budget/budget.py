@@ -13,13 +13,7 @@ import msgspec
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.objects.labels import (
-    ENDPOINT_SUFFIX,
-    MemcachedOwner,
-    endpoint_label,
-    labels,
-    selector_labels,
-)
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_kind import CachedResource, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
@@ -96,7 +90,7 @@ class _BudgetCodec(Codec[BudgetManifest]):
         return BudgetRecord(**msgspec.structs.asdict(record), selector=selector)
 
 
-def budget(owner: MemcachedOwner, spec: Spec) -> BudgetManifest | None:
+def budget(owner: labels.MemcachedOwner, spec: Spec) -> BudgetManifest | None:
     """The PodDisruptionBudget that a Memcached desires, if it desires one."""
     desired = spec.disruptionBudget or (_BY_DEFAULT if spec.size > 1 else None)
     if desired is None or desired.maxUnavailable == _NO_LIMIT:
@@ -107,7 +101,7 @@ def budget(owner: MemcachedOwner, spec: Spec) -> BudgetManifest | None:
         metadata=metadata(owner),
         spec=BudgetSpec(
             maxUnavailable=desired.maxUnavailable,
-            selector={"matchLabels": selector_labels(owner.name)},
+            selector={"matchLabels": labels.selector_labels(owner.name)},
             # A server that does not answer anyway must not keep a node from being drained.
             unhealthyPodEvictionPolicy="AlwaysAllow",
         ),
@@ -115,11 +109,11 @@ def budget(owner: MemcachedOwner, spec: Spec) -> BudgetManifest | None:
 
 
 def _conflict(others: Iterable[BudgetRecord], name: str, spec: Spec) -> Problem | None:
-    return _conflict_over(spec.podTemplate.metadata.labels | labels(name), others, name)
+    return _conflict_over(spec.podTemplate.metadata.labels | labels.labels(name), others, name)
 
 
 def _conflict_over_endpoint(others: Iterable[BudgetRecord], name: str, _: Spec) -> Problem | None:
-    return _conflict_over(labels(endpoint_label(name)), others, name)
+    return _conflict_over(labels.labels(labels.endpoint_label(name)), others, name)
 
 
 def _conflict_over(pods: Mapping[str, str], others: Iterable[BudgetRecord], name: str) -> Problem | None:
@@ -142,18 +136,18 @@ _RESOURCE: Final = CachedResource(
 BUDGETS: Final = OwnedKind(_RESOURCE, _CODEC, lambda owner, spec, _: budget(owner, spec), conflict=_conflict)
 
 
-def _of_endpoint(owner: MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest | None:
+def _of_endpoint(owner: labels.MemcachedOwner, spec: Spec, _: Known) -> BudgetManifest | None:
     unlimited = spec.disruptionBudget is not None and spec.disruptionBudget.maxUnavailable == _NO_LIMIT
     made = budget(owner, spec.model_copy(update={"disruptionBudget": _BY_DEFAULT}))
     if made is None or unlimited or not spec.has_endpoint:
         return None
-    pods = {"matchLabels": selector_labels(endpoint_label(owner.name))}
-    meta = metadata(owner, name=owner.name + ENDPOINT_SUFFIX)
+    pods = {"matchLabels": labels.selector_labels(labels.endpoint_label(owner.name))}
+    meta = metadata(owner, name=owner.name + labels.ENDPOINT_SUFFIX)
     return msgspec.structs.replace(made, metadata=meta, spec=msgspec.structs.replace(made.spec, selector=pods))
 
 
 ENDPOINT_BUDGETS: Final = OwnedKind(
-    _RESOURCE, _CODEC, _of_endpoint, field="discovery", suffix=ENDPOINT_SUFFIX, conflict=_conflict_over_endpoint
+    _RESOURCE, _CODEC, _of_endpoint, field="discovery", suffix=labels.ENDPOINT_SUFFIX, conflict=_conflict_over_endpoint
 )
 
 

@@ -12,19 +12,11 @@ from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import kibibytes
-from memcached_operator.api.server_memory import layout_of
+from memcached_operator.api.sizing import layout_of
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore, Spec
+from memcached_operator.core.objects import workload_types as types
 from memcached_operator.core.objects.labels import EXTSTORE
 from memcached_operator.core.objects.pod import Pod
-from memcached_operator.core.objects.workload_types import (
-    Claim,
-    ClaimSpec,
-    ClaimTemplate,
-    EmptyDir,
-    Mount,
-    ResourceRequirements,
-    Volume,
-)
 
 _FOLDER: Final = f"{MOUNTED}/{EXTSTORE}"
 # More free memory is kept where items are large, as one needs many chunks at once (get_oom_extstore): what memcached's
@@ -42,7 +34,7 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     # A new filesystem is root's. The node's own folder is open to any user.
     security = {} if claim is None or group is None else {"fsGroup": group}
     disk_from = int(extstore.itemSizeMin)
-    pod = pod.plus(mounts=(Mount(EXTSTORE, _FOLDER),), volumes=(_volume(claim, extstore.size),))
+    pod = pod.plus(mounts=(types.Mount(EXTSTORE, _FOLDER),), volumes=(_volume(claim, extstore.size),))
     return replace(
         pod,
         security=pod.security | security,
@@ -65,8 +57,10 @@ def _options(extstore: Extstore, item_size: str, moved_from: int) -> tuple[str, 
     return ("-o", ",".join([*words, _FREE_RATIO] if kibibytes(item_size) > _LARGE_KIB else words))
 
 
-def _volume(claim: EphemeralVolume | None, size: str) -> Volume:
+def _volume(claim: EphemeralVolume | None, size: str) -> types.Volume:
     if claim is None:
-        return Volume(EXTSTORE, emptyDir=EmptyDir(sizeLimit=size))
-    spec = ClaimSpec(claim.accessModes, claim.storageClassName, ResourceRequirements(requests={"storage": size}))
-    return Volume(EXTSTORE, ephemeral=Claim(ClaimTemplate(spec)))
+        return types.Volume(EXTSTORE, emptyDir=types.EmptyDir(sizeLimit=size))
+    spec = types.ClaimSpec(
+        claim.accessModes, claim.storageClassName, types.ResourceRequirements(requests={"storage": size})
+    )
+    return types.Volume(EXTSTORE, ephemeral=types.Claim(types.ClaimTemplate(spec)))

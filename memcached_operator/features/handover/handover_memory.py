@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.handover.actions import GiveUp
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, EmptyServer, Purged, PurgeServer
-from memcached_operator.features.handover.situation import HandoverServer, PurgeState
+from memcached_operator.features.handover.situation import GiveUp, HandoverServer, PurgeState
 from memcached_operator.servers.server_connection import Failure
 
 logger = logging.getLogger(__name__)

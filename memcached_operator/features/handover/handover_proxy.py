@@ -13,20 +13,10 @@ from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME, PORT, TELL_PORT, TELL_PORT_NAME
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects import workload_types as types
 from memcached_operator.core.objects.labels import PEERS_ANNOTATION
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import FOLDER as SCRIPTS, Scripts, script
-from memcached_operator.core.objects.workload_types import (
-    ContainerPort,
-    DownwardApi,
-    DownwardFile,
-    ExecAction,
-    FieldRef,
-    Hook,
-    Lifecycle,
-    Mount,
-    Volume,
-)
 
 HANDOVER: Final = "handover"
 """Name of the volume."""
@@ -40,27 +30,29 @@ _ENDING_LUA, _HOOK = "handover_ending.lua", "before_end.sh"
 # a pod with an emptyDir.
 _SHARED: Final = "/dev/shm"
 _LISTENERS: Final = f"proto[proxy]:*:{PORT},proto[ascii]:*:{PEERS_PORT}"
-_PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
+_PEERS_FILE: Final = types.DownwardFile(_PEERS, types.FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
 
 
 def pod(pod: Pod, spec: Spec) -> Pod:
     """Have memcached fill itself from the peers that the pod's annotation names."""
     scripts: Scripts = ((_SHELL, script(_ROOM / _SHELL)), (_LUA, lua()))
-    ports = [ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP")]
+    ports = [types.ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP")]
     moves = spec.handover.moves if spec.handover is not None else None
     if moves is not None and spec.podTemplate.spec.get("hostIPC") is True:  # that folder would be the node's
         pod = replace(pod, server=replace(pod.server, lifecycle=None))
     elif moves is not None:
-        hook = Hook(exec=ExecAction(("sh", f"{SCRIPTS}/{_HOOK}", _SHARED)))
-        pod = replace(pod, server=replace(pod.server, lifecycle=Lifecycle(hook)), grace_s=moves.gracePeriodSeconds)
+        hook = types.Hook(exec=types.ExecAction(("sh", f"{SCRIPTS}/{_HOOK}", _SHARED)))
+        pod = replace(
+            pod, server=replace(pod.server, lifecycle=types.Lifecycle(hook)), grace_s=moves.gracePeriodSeconds
+        )
         scripts = _ending(scripts)
-        ports.append(ContainerPort(TELL_PORT, TELL_PORT_NAME, "TCP"))
+        ports.append(types.ContainerPort(TELL_PORT, TELL_PORT_NAME, "TCP"))
     return pod.plus(
         launcher=("sh", f"{SCRIPTS}/{_SHELL}", f"{SCRIPTS}/{_LUA}", f"{_FOLDER}/{_PEERS}"),
         scripts=scripts,
         ports=tuple(ports),
-        mounts=(Mount(HANDOVER, _FOLDER, readOnly=True),),
-        volumes=(Volume(HANDOVER, downwardAPI=DownwardApi((_PEERS_FILE,))),),
+        mounts=(types.Mount(HANDOVER, _FOLDER, readOnly=True),),
+        volumes=(types.Volume(HANDOVER, downwardAPI=types.DownwardApi((_PEERS_FILE,))),),
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memcached_operator.api.status import HandoverStep
-from memcached_operator.features.handover.actions import PeersChange
-from memcached_operator.features.handover.situation import HandoverServer, Peers, Situation
-from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S
+from memcached_operator.features.handover.situation import (
+    CONFIRMED_WITHIN_S,
+    HandoverServer,
+    Peers,
+    PeersChange,
+    Situation,
+)
 
 
 def without_peers(servers: Sequence[HandoverServer]) -> tuple[PeersChange, ...]:
@@ -47,7 +51,9 @@ def marked_as_left(situation: Situation) -> Iterator[PeersChange]:
     """The marks, written before, of servers that others drop as peers, or lack: what these have is outdated."""
     members = _members(situation)
     for each in situation.servers if members else ():
-        is_left = each not in members or (not _is_named(situation, each) and _has_others(situation, each))
+        is_named = any(_names(other, each.address) for other in situation.servers)
+        has_others = any(other.is_connected for other in situation.servers if other is not each)
+        is_left = each not in members or (not is_named and has_others)
         if each.peers is not None and not each.outdated and is_left:
             yield PeersChange(each, each.peers, outdated=True)
 
@@ -104,16 +110,6 @@ def _members(situation: Situation) -> Sequence[HandoverServer]:
 
 def _is_at(situation: Situation, step: HandoverStep) -> bool:
     return situation.last is not None and situation.last.step is step
-
-
-def _is_named(situation: Situation, server: HandoverServer) -> bool:
-    """Report whether another has a server as a peer."""
-    return any(_names(each, server.address) for each in situation.servers)
-
-
-def _has_others(situation: Situation, server: HandoverServer) -> bool:
-    """Report whether others fill themselves from each other."""
-    return any(each.is_connected for each in situation.servers if each is not server)
 
 
 def _with_peers(server: HandoverServer, peers: Sequence[HandoverServer] = (), *, outdated: bool = False) -> PeersChange:

@@ -7,8 +7,17 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memcached_operator.api.status import HANDING_OVER, HandoverStatus, HandoverStep, Problem, Reason, first_names
-from memcached_operator.features.handover.actions import Action, Awaited, GivenUp, GiveUp, HandoverWait
-from memcached_operator.features.handover.situation import MARKER_TTL_S, Situation, former_clients_s, published_s
+from memcached_operator.features.handover.situation import (
+    MARKER_TTL_S,
+    Action,
+    Awaited,
+    GivenUp,
+    GiveUp,
+    HandoverWait,
+    Situation,
+    former_clients_s,
+    published_s,
+)
 from operator_runtime import Condition, rfc3339
 
 EVENTS: Final[Mapping[HandoverStep, str]] = {

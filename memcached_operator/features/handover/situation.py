@@ -1,8 +1,9 @@
-"""Pure: input of a hand-over's next step: the lists, the status with its times, the pods, and what servers report.
+"""Pure: input of a hand-over's next step, and the closed set that it is of.
 
-The peers of a server are an annotation of its pod. The kubelet writes it into a file, which `handover.lua` reads each
-second. The first line is the generation, and each further line a peer: host, port, and "joining" for one that is told
-of writes and not queried. A line "closed" has the server refuse writes.
+The input is the lists, the status with its times, the pods, and what servers report. The peers of a server are an
+annotation of its pod. The kubelet writes it into a file, which `handover.lua` reads each second. The first line is the
+generation, and each further line a peer: host, port, and "joining" for one that is told of writes and not queried. A
+line "closed" has the server refuse writes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -22,11 +23,15 @@ from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_M
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.plan.published_list import listed_ordinals, listed_size
+from memcached_operator.core.plan.plan import listed_ordinals, listed_size
 
 MARKER_TTL_S: Final = 3
 """Time after which no server has a marker any more; `handover.lua` sets it."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+READY_WITHIN_S: Final = 600
+"""As Kubernetes waits by default for the progress of a Deployment."""
+CONFIRMED_WITHIN_S: Final = 60
+"""A file of a pod's annotations may be late by that: the kubelet syncs each pod once a minute at the latest."""
 
 
 def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> HandoverStatus:
@@ -226,9 +231,8 @@ class HandoverInput(NamedTuple):
     """Input of a hand-over.
 
     Attributes:
-        pods: the active ones.
-        ending: those that are ending, or have ended.
-        next_uid: of the pod that the rollout is about to replace, "" for none, None where that is not known.
+        pods, ending: the active ones, and the others.
+        next_uid: see `Remembered`.
     """
 
     memcached: MemcachedRecord
@@ -267,3 +271,108 @@ class _ForSeconds(msgspec.Struct):
 
 class _Handover(msgspec.Struct):
     handover: _ForSeconds = msgspec.field(default_factory=_ForSeconds)
+
+
+class GivenUp(Enum):
+    """Reason for which the list changes without a hand-over."""
+
+    UNSUPPORTED = "cannot hand over: they need memcached 1.6.45 or newer, with its proxy, in an image that contains sh"
+    NOT_READY = "are not ready"
+    NOT_CONFIRMED = "did not confirm their peers"
+    NOT_PURGED = "did not delete what former owners have kept"
+    REFUSED = "could not be given peers, as the API server refused to change the annotations of their pods"
+
+
+class Awaited(Enum):
+    """Cause of a wait."""
+
+    FORMER_CLIENTS = "clients of the former list"
+    SERVERS = "servers to be ready"
+    PURGE = "the purge"
+    CONFIRMATIONS = "servers to confirm their peers"
+    CLIENTS = "clients to follow the list"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Absence of a hand-over: the list follows the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverWait:
+    """Wait without an action for now."""
+
+    why: Awaited
+    requeue_s: float
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeersChange:
+    """Annotations that the pod of a server is to have.
+
+    Attributes:
+        outdated: from now on others change what the server has, without its knowledge.
+    """
+
+    server: HandoverServer
+    peers: Peers
+    outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetPeers:
+    """Change of the annotations of servers' pods."""
+
+    changes: tuple[PeersChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyServers:
+    """Deletion of all items of these servers.
+
+    Attributes:
+        is_last: what they get from now on is not outdated, so that their marks go.
+    """
+
+    servers: tuple[HandoverServer, ...]
+    is_last: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """Deletion, at these servers, of what nobody used since the former list had its last client."""
+
+    servers: tuple[HandoverServer, ...]
+    unused_since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Advance to the next step, which is written; None: there is no hand-over.
+
+    Attributes:
+        publishes: the list changes with it.
+    """
+
+    to: HandoverStatus | None
+    publishes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Return to the step that servers are at, as another client changed the status."""
+
+    to: HandoverStatus
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Change of the list without a hand-over."""
+
+    to: HandoverStatus
+    why: GivenUp
+    names: tuple[str, ...]
+
+
+Action: TypeAlias = Nothing | HandoverWait | SetPeers | EmptyServers | Purge | Advance | Resume | GiveUp

@@ -10,28 +10,17 @@ Each step is confirmed by every server before the next:
 A second change while the list is published goes straight to the union of all. What is decided follows from the status,
 the pods and what the servers answer, so that a new leader goes on where the last one was. Where the status says less
 than the pods, as after a restore, clients get their time to follow the list anew. Where some server does not confirm a
-step in its time, the list changes as it does without a hand-over (`time_limits`).
+step in its time, the list changes as it does without a hand-over: nothing waits for ever.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
-from memcached_operator.features.handover.actions import (
-    Action,
-    Advance,
-    Awaited,
-    EmptyServers,
-    GiveUp,
-    HandoverWait,
-    Nothing,
-    Purge,
-    Resume,
-    SetPeers,
-)
 from memcached_operator.features.handover.peer_changes import (
     connected,
     disconnected,
@@ -42,9 +31,23 @@ from memcached_operator.features.handover.peer_changes import (
     returned,
 )
 from memcached_operator.features.handover.situation import (
+    CONFIRMED_WITHIN_S,
+    EPOCH,
     MARKER_TTL_S,
+    READY_WITHIN_S,
+    Action,
+    Advance,
+    Awaited,
+    EmptyServers,
+    GivenUp,
+    GiveUp,
     HandoverServer,
+    HandoverWait,
+    Nothing,
+    Purge,
     PurgeState,
+    Resume,
+    SetPeers,
     Situation,
     StatusOrigin,
     bounded,
@@ -52,14 +55,6 @@ from memcached_operator.features.handover.situation import (
     published_s,
     start_of,
     status_at,
-)
-from memcached_operator.features.handover.time_limits import (
-    CONFIRMED_WITHIN_S,
-    QUERY_AGAIN_S,
-    given_up_at_once,
-    in_time,
-    wait_for,
-    wait_for_confirmations,
 )
 
 _UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING)
@@ -281,3 +276,70 @@ def _publish(situation: Situation, last: HandoverStatus) -> Advance:
 
 def _advance(step: HandoverStep, situation: Situation, former_list_end: datetime) -> Advance:
     return Advance(status_at(step, situation.now, former_list_end))
+
+
+QUERY_AGAIN_S: Final = 0.5
+
+_LIMITS: Final[Mapping[Awaited, tuple[int, GivenUp]]] = {
+    Awaited.SERVERS: (READY_WITHIN_S, GivenUp.NOT_READY),
+    Awaited.PURGE: (READY_WITHIN_S, GivenUp.NOT_PURGED),
+    Awaited.CONFIRMATIONS: (CONFIRMED_WITHIN_S, GivenUp.NOT_CONFIRMED),
+}
+
+
+def wait_for_confirmations(situation: Situation) -> Action | None:
+    """Wait of a step whose servers all have their peers set, None for none."""
+    if situation.missing:
+        return wait_for(situation, Awaited.SERVERS, situation.missing)
+    unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
+    return wait_for(situation, Awaited.CONFIRMATIONS, unconfirmed) if unconfirmed else None
+
+
+def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Action:
+    """Wait, or decide what comes instead once the step has taken too long."""
+    limit_s, given_up = _LIMITS[why]
+    last = situation.last or status_at(HandoverStep.PREPARING, situation.now, EPOCH)
+    since, former_end = max(start_of(last), situation.waits_since), former_list_end_of(last)
+    if last.step is HandoverStep.PREPARING:
+        since = max(since, former_end + timedelta(seconds=MARKER_TTL_S))
+    if why is Awaited.CONFIRMATIONS:
+        ready_s = max((each.ready_since_s or 0 for each in situation.ready), default=0)
+        since = max(since, datetime.fromtimestamp(ready_s, UTC))
+    left_s = (since - situation.now).total_seconds() + limit_s
+    if left_s <= 0.0:
+        if (action := _give_up(situation, given_up, names)) is not None:
+            return action
+        if last.step is not HandoverStep.PREPARING:
+            return Advance(status_at(HandoverStep.DISCONNECTING, situation.now, former_end))  # to wait without peers
+        return HandoverWait(why, limit_s, names)
+    return HandoverWait(why, min(QUERY_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
+
+
+def in_time(situation: Situation, action: SetPeers | Purge | EmptyServers, servers: Sequence[HandoverServer]) -> Action:
+    """Choose this action, yet to be done at these servers, or what comes instead once the step has taken too long."""
+    names = tuple(each.name for each in servers)
+    if situation.missing:
+        late = wait_for(situation, Awaited.SERVERS, situation.missing)
+    else:
+        late = wait_for(situation, Awaited.CONFIRMATIONS if isinstance(action, SetPeers) else Awaited.PURGE, names)
+    return action if isinstance(late, HandoverWait) else late
+
+
+def given_up_at_once(situation: Situation) -> GiveUp | None:
+    """The end of a step where waiting is in vain, None where it is not."""
+    if names := tuple(each.name for each in situation.servers if each.unsupported):
+        return _give_up(situation, GivenUp.UNSUPPORTED, names)
+    if situation.is_refused:
+        return _give_up(situation, GivenUp.REFUSED, tuple(each.name for each in situation.ready))
+    return None
+
+
+def _give_up(situation: Situation, why: GivenUp, names: tuple[str, ...]) -> GiveUp | None:
+    """Give up; None where the list would be the same: then waiting takes nothing from anyone."""
+    desired = range(situation.size)
+    ready = {each.ordinal for each in situation.ready}
+    if situation.listed == {each for each in desired if each in situation.listed or each in ready}:
+        return None
+    step = HandoverStep.DISCONNECTING if any(each.is_connected for each in situation.servers) else HandoverStep.COMPLETE
+    former_end = situation.now + timedelta(seconds=situation.for_s or 0)
+    return GiveUp(status_at(step, situation.now, former_end), why, names)

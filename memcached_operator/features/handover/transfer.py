@@ -14,9 +14,8 @@ from typing import Final
 
 from memcached_operator.core.objects.labels import PEERS_PORT, PORT
 from memcached_operator.features.handover.item_dump import Connection, connection, items, within
-from memcached_operator.servers.marks import is_mark
 from memcached_operator.servers.server_connection import Endpoint, Failure
-from memcached_operator.servers.text_protocol import DumpedItem
+from memcached_operator.servers.text_protocol import DumpedItem, is_mark
 
 # The script of the servers has buffers of 16 MiB for values on their way, beyond which what is asked for is a miss.
 _UNDER_WAY_BYTES: Final = 4 << 20

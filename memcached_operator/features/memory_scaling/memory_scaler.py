@@ -9,9 +9,7 @@ from typing import Final, TypeAlias
 from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.quantities import kibibytes, mebibytes, of_mebibytes
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.observed.caches import Caches
@@ -19,17 +17,18 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import Blocked, WorkloadResult
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
-from memcached_operator.features.memory_scaling.eviction_samples import History, extended
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
     Decision,
     ForeignLimit,
     Grow,
+    History,
     Observing,
     Retained,
     ScalingWait,
     decide_memory,
     evicted_after_s,
+    extended,
     recommended_mib,
 )
 from memcached_operator.servers.queried_pod import QueriedPod
@@ -86,8 +85,8 @@ class Scaler:
 
     def record(self, pod: QueriedPod, answer: StatsAnswer) -> bool:
         """Take a server's answer; report whether something else is decided since."""
-        memcached = self._memcached_of(pod)
-        spec = self._spec_of(memcached) if memcached is not None else None
+        memcached = self._caches.memcacheds.get(pod.memcached_key) if pod.memcached_key is not None else None
+        spec = memcached.readable_spec if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:
             return False
         known, pods = self.known.of(memcached.key), self._caches.own_pods_of(memcached)
@@ -136,7 +135,7 @@ class Scaler:
         required = family("required_retention_seconds", "spec.memoryScaling.retentionSeconds of the Memcached.")
         for key, known in self.known.items():
             memcached = self._caches.memcacheds.get(key)
-            spec = self._spec_of(memcached) if memcached is not None else None
+            spec = memcached.readable_spec if memcached is not None else None
             if memcached is None or spec is None or spec.memoryScaling is None:
                 continue
             at = (key.namespace, key.name)
@@ -195,16 +194,6 @@ class Scaler:
         known.refused += 1
         known.kept_mib = kept_mib
         known.not_before_s = self._clock() + windows * self._window_s
-
-    def _memcached_of(self, pod: QueriedPod) -> MemcachedRecord | None:
-        key: ObjectKey | None = pod.memcached_key
-        return self._caches.memcacheds.get(key) if key is not None else None
-
-    def _spec_of(self, memcached: MemcachedRecord) -> Spec | None:
-        try:
-            return read_spec(memcached.spec)
-        except InvalidSpec:
-            return None
 
 
 def _serving(spec: Spec, pods: Sequence[PodRecord]) -> list[PodRecord]:

@@ -8,16 +8,9 @@ import msgspec
 
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.canonical_options import canonical_options
+from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.holder import holder_label
-from memcached_operator.core.objects.labels import (
-    PEERS_PORT,
-    POD_SELECTOR,
-    PORT,
-    MemcachedOwner,
-    endpoint_label,
-    selector_labels,
-)
+from memcached_operator.core.objects.keyed_differences import canonical_options
 from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
@@ -44,9 +37,9 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 
-def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
+def network_policy(owner: labels.MemcachedOwner, spec: Spec, operator_namespace: str) -> PolicyManifest:
     assert spec.networkPolicy is not None
-    rules = [_rule(canonical_options(each.from_), PORT) for each in spec.networkPolicy.ingress]
+    rules = [_rule(canonical_options(each.from_), labels.PORT) for each in spec.networkPolicy.ingress]
     operator = []
     if operator_namespace:
         operator.append(
@@ -55,12 +48,12 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
                 "podSelector": {"matchLabels": _OPERATOR_LABELS},
             }
         )
-        rules.append(_rule(operator, PORT))
+        rules.append(_rule(operator, labels.PORT))
     servers = pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "")
     if spec.has_endpoint:
-        pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "", endpoint_label(owner.name))
+        pods = _pods(owner.name, holder_label(owner.name) if spec.moves else "", labels.endpoint_label(owner.name))
     if spec.handover is not None:
-        rules.append(_rule([{"podSelector": servers}, *operator], PEERS_PORT))
+        rules.append(_rule([{"podSelector": servers}, *operator], labels.PEERS_PORT))
     if spec.moves and operator:
         rules.append(_rule(operator, TELL_PORT))
     return PolicyManifest(
@@ -74,9 +67,9 @@ def network_policy(owner: MemcachedOwner, spec: Spec, operator_namespace: str) -
 def _pods(name: str, *others: str) -> dict[str, Any]:
     """The selector of the servers, and of other pods by their labels, "" for none."""
     if not any(others):
-        return {"matchLabels": selector_labels(name)}
+        return {"matchLabels": labels.selector_labels(name)}
     by_name = {"key": "memcached_cr", "operator": "In", "values": [name, *filter(None, others)]}
-    return {"matchLabels": {"app": selector_labels(name)["app"]}, "matchExpressions": [by_name]}
+    return {"matchLabels": {"app": labels.selector_labels(name)["app"]}, "matchExpressions": [by_name]}
 
 
 def _rule(peers: list[Any], port: int) -> dict[str, Any]:
@@ -86,7 +79,7 @@ def _rule(peers: list[Any], port: int) -> dict[str, Any]:
 
 _CODEC: Final = Codec(PolicyManifest, _normalized)
 NETWORK_POLICIES: Final = OwnedKind(
-    CachedResource(("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), _CODEC.record, POD_SELECTOR),
+    CachedResource(("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), _CODEC.record, labels.POD_SELECTOR),
     _CODEC,
     lambda owner, spec, known: network_policy(owner, spec, known.operator_namespace),
     field="networkPolicy",

@@ -12,13 +12,12 @@ import ssl
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.core.objects.owned_object import ObjectIdentity
 from memcached_operator.core.observed.caches import Caches
@@ -66,15 +65,13 @@ def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
 SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
 
 
+@dataclass(slots=True)
 class _CachedSecret:
     """Cached content of a Secret, or in words why it is not known."""
 
-    __slots__ = ("found", "lock", "until_s")
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.until_s = float("-inf")
-        self.found: Mapping[str, bytes] | str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    until_s: float = float("-inf")
+    found: Mapping[str, bytes] | str = ""
 
 
 class Secrets:
@@ -141,12 +138,7 @@ class EndpointResolver:
 
     def _named(self, pod: QueriedPod) -> tuple[Tls | None, Auth | None]:
         """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
-        key = pod.memcached_key
-        memcached = self._caches.memcacheds.get(key) if key is not None else None
-        try:
-            spec = read_spec(memcached.spec) if memcached is not None else None
-        except InvalidSpec:
-            spec = None
+        spec = self._caches.spec_at(pod.memcached_key)
         return (spec.tls, spec.auth) if spec is not None else (None, None)
 
     async def _due(self, namespace: str, tls: Tls) -> str:

@@ -12,17 +12,9 @@ from typing import Final
 from memcached_operator.api.names import MOUNTED, RELOADER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Auth, Spec, Tls
+from memcached_operator.core.objects import workload_types as types
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import FOLDER, MOUNT, script
-from memcached_operator.core.objects.workload_types import (
-    Container,
-    ExecAction,
-    Mount,
-    Probe,
-    ResourceRequirements,
-    SecretSource,
-    Volume,
-)
 
 TLS, AUTH = "tls", "auth"
 """Names of the volumes."""
@@ -31,7 +23,9 @@ _PASSWORDS: Final = f"{MOUNTED}/{AUTH}/password-file"
 _VERIFY: Final = {"Request": "1", "Require": "2"}
 _READY: Final = "/dev/shm/reloader/ready"
 # A server waits for its Secrets as long as it takes: that the probe fails is no reason to start the container again.
-_STARTED: Final = Probe(exec=ExecAction(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
+_STARTED: Final = types.Probe(
+    exec=types.ExecAction(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1
+)
 # Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment, and some 10 ms of a processor.
 # Nothing is written but a log, which the kubelet cuts.
 _REQUESTED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
@@ -57,12 +51,14 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     tls, auth = spec.tls, spec.auth
     named = {volume: part.secretName for volume, part in ((TLS, tls), (AUTH, auth)) if part is not None}
     live = tls is None or tls.reload == "Live"
-    mounts = tuple(Mount(name, f"{MOUNTED}/{name}", readOnly=True) for name in named)
+    mounts = tuple(types.Mount(name, f"{MOUNTED}/{name}", readOnly=True) for name in named)
     pod = pod.plus(
         options=options(tls, auth),
         mounts=mounts,
         # Without a reloader to wait for a Secret, the kubelet does.
-        volumes=tuple(Volume(name, SecretSource(secret, True if live else None)) for name, secret in named.items()),
+        volumes=tuple(
+            types.Volume(name, types.SecretSource(secret, True if live else None)) for name, secret in named.items()
+        ),
     )
     if not live:
         return pod
@@ -70,14 +66,16 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     return pod.plus(scripts=scripts, sidecars=(reloader,), like_server=(RELOADER,))
 
 
-def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, auth: Auth | None) -> Container:
+def _reloader(
+    memcached: types.Container, mounts: tuple[types.Mount, ...], tls: Tls | None, auth: Auth | None
+) -> types.Container:
     names = tuple(part.secretName if part is not None else "" for part in (tls, auth))
-    return Container(
+    return types.Container(
         name=RELOADER,
         image=memcached.image,
         command=("sh", f"{FOLDER}/{_SHELL.name}"),
         args=(*names, *options(tls, auth)),
-        resources=_resources(memcached.resources or ResourceRequirements()),
+        resources=_resources(memcached.resources or types.ResourceRequirements()),
         restartPolicy="Always",
         startupProbe=_STARTED,
         securityContext=memcached.securityContext,
@@ -85,7 +83,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
     )
 
 
-def _resources(server: ResourceRequirements) -> ResourceRequirements:
+def _resources(server: types.ResourceRequirements) -> types.ResourceRequirements:
     """The sidecar's resources: bounded in what its server's are, so that admission and class of the pod agree."""
     requested, most = server.requests or {}, server.limits or {}
     limits = {name: min(default, most[name], key=value) for name, default in _MOST.items() if name in most}
@@ -93,4 +91,4 @@ def _resources(server: ResourceRequirements) -> ResourceRequirements:
     # Its memory is its own: the server's may change while it runs.
     needed = {name: default for name, default in _REQUESTED.items() if name == "memory" or name in requested}
     requests = {name: min(default, limits.get(name, default), key=value) for name, default in needed.items()} | bounded
-    return ResourceRequirements(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
+    return types.ResourceRequirements(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)

@@ -1,7 +1,7 @@
 """Pure: parts of a pod whose server keeps its items when its container starts again: a memory file, and who writes it.
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
-it (`server_memory.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next
+it (`sizing.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next
 one must know. So it does not matter what ends the container: another image, a restart that was requested, a hook of
 the user's own.
 """
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import of_mebibytes
-from memcached_operator.api.server_memory import memory_file_mib
+from memcached_operator.api.sizing import memory_file_mib
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.pod import Pod

@@ -10,7 +10,7 @@ from memcached_operator.api.status import Problem, Sizes, Status, decode_status
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.conditions import status_of

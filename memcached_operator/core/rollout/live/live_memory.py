@@ -12,7 +12,7 @@ from memcached_operator.core.objects.memory_annotation import Memory, memory_of
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.live.live_requirements import RESTARTS, Means, why_not_live
+from memcached_operator.core.rollout.change_costs import RESTARTS, Means, why_not_live
 from memcached_operator.core.rollout.live.pod_resize import (
     RESIZABLE_PODS,
     Resizable,

@@ -12,7 +12,7 @@ from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.live.live_requirements import NO_RESIZE
+from memcached_operator.core.rollout.change_costs import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 
 # A node resizes a pod within seconds, or when another pod there has gone.

@@ -15,6 +15,7 @@ from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, 
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.access import Access
+from memcached_operator.core.metrics import ResultCounts
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
@@ -45,7 +46,6 @@ from memcached_operator.features.handover.move.situation import (
     Tell,
 )
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S
-from memcached_operator.features.handover.result_counts import ResultCounts
 from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
 from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,

@@ -44,8 +44,7 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.situation import Peers
-from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+from memcached_operator.features.handover.situation import CONFIRMED_WITHIN_S, READY_WITHIN_S, Peers
 
 BEGUN_S: Final = 1.0
 """After so long what a thread began before it knew the holder is over."""

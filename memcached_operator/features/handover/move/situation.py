@@ -149,7 +149,7 @@ class MoveSituation:
     Attributes:
         wanted: items are to move; None while the specification cannot be read.
         begins_in_s: seconds until a move may begin, None while a hand-over is under way.
-        next_uid: of the server that the rollout is about to replace, "" for none, None where that is not known yet.
+        next_uid: see `Remembered`.
         servers: of the StatefulSet, which are not ending, or whose pods may wait until their items have moved.
         stale: uids of those that are to be replaced.
         made_with: uid of the holder that new servers are made with, "" for none.

@@ -12,9 +12,8 @@ from memcached_operator.api.status import OWNED_CONDITIONS, HandoverStatus, Hand
 from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.core.outcome import Blocked
 from memcached_operator.core.rollout.next_step import RolloutProgress
-from memcached_operator.features.handover.actions import Nothing
 from memcached_operator.features.handover.progress_messages import handing_over
-from memcached_operator.features.handover.situation import Situation
+from memcached_operator.features.handover.situation import Nothing, Situation
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
     AtMaximum,

@@ -94,7 +94,7 @@ GOOD: list[list[str]] = [
 
 
 def complaints(arguments: Sequence[str]) -> str:
-    return "; ".join(judge_arguments(arguments, THREADS).complaints)
+    return "; ".join(judge_arguments(tuple(arguments), THREADS).complaints)
 
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSED)
@@ -117,7 +117,7 @@ def test_the_page_names_every_flag_that_is_refused() -> None:
 
 @given(st.lists(st.text(max_size=6) | st.text("-omMvR=,0 ", max_size=6), max_size=5))
 def test_any_words_are_judged(arguments: list[str]) -> None:
-    assert all(each.startswith("spec.extraArgs") for each in judge_arguments(arguments, THREADS).complaints)
+    assert all(each.startswith("spec.extraArgs") for each in judge_arguments(tuple(arguments), THREADS).complaints)
 
 
 FIELDS = {
@@ -134,7 +134,7 @@ def test_no_way_of_writing_a_flag_undoes_what_a_field_says(
 ) -> None:
     long, field = FIELDS[letter]
     cut = data.draw(st.integers(1, len(long)))
-    assume(judge_arguments([f"--{long[:cut]}=9"], THREADS).complaints[0].find("written in full") < 0)
+    assume(judge_arguments((f"--{long[:cut]}=9",), THREADS).complaints[0].find("written in full") < 0)
     endpoints = (["-X", "9"], ["-X9"], ["-vX9"], ["-CMX", "9"], [f"--{long[:cut]}=9"], [f"--{long[:cut]}", "9"])
     words = [word.replace("X", letter) for word in endpoints[endpoint]]
     before = data.draw(st.integers(0, len(around)))
@@ -144,7 +144,7 @@ def test_no_way_of_writing_a_flag_undoes_what_a_field_says(
 
 def test_the_step_of_the_largest_item_is_what_the_options_make_of_its_chunks() -> None:
     def step(arguments: list[str], item_kib: int) -> int:
-        return judge_arguments(arguments, THREADS).item_step_kib(item_kib)
+        return judge_arguments(tuple(arguments), THREADS).item_step_kib(item_kib)
 
     assert (step([], 512), step([], 2048)) == (512, 512)
     assert (step(["-o", "slab_chunk_max=64"], 64), step(["-o", "slab_chunk_max=1024"], 4096)) == (64, 1024)
@@ -154,8 +154,17 @@ def test_the_step_of_the_largest_item_is_what_the_options_make_of_its_chunks() -
 
 
 def test_a_hash_table_that_begins_large_takes_8_bytes_for_each_entry() -> None:
-    assert judge_arguments([], THREADS).table_mib == 0
-    assert [judge_arguments(["-o", f"hashpower={power}"], THREADS).table_mib for power in (13, 17, 20, 32)] == [
+    assert judge_arguments((), THREADS).table_mib == 0
+    assert [
+        judge_arguments(
+            (
+                "-o",
+                f"hashpower={power}",
+            ),
+            THREADS,
+        ).table_mib
+        for power in (13, 17, 20, 32)
+    ] == [
         1,
         1,
         8,
@@ -169,8 +178,20 @@ def test_a_hash_table_that_begins_large_takes_8_bytes_for_each_entry() -> None:
 )
 def test_a_hash_table_has_more_entries_than_locks(threads: int, least: int) -> None:
     """As found by starting memcached 1.6.45: with fewer it ends at once."""
-    assert not judge_arguments(["-o", f"hashpower={least}"], threads).complaints
-    (complaint,) = judge_arguments(["-o", f"modern,hashpower={least - 1}"], threads).complaints
+    assert not judge_arguments(
+        (
+            "-o",
+            f"hashpower={least}",
+        ),
+        threads,
+    ).complaints
+    (complaint,) = judge_arguments(
+        (
+            "-o",
+            f"modern,hashpower={least - 1}",
+        ),
+        threads,
+    ).complaints
     assert f'got "hashpower={least - 1}"' in complaint
 
 
@@ -187,7 +208,7 @@ def test_a_hash_table_has_more_entries_than_locks(threads: int, least: int) -> N
     ],
 )
 def test_sizes_of_chunks_are_as_the_arguments_say(arguments: list[str], classes: int, least_bytes: int) -> None:
-    found = judge_arguments(arguments, THREADS)
+    found = judge_arguments(tuple(arguments), THREADS)
     assert (found.complaints, found.size_classes, found.least_item_bytes) == ([], classes, least_bytes)
 
 

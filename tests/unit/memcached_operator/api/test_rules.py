@@ -15,7 +15,7 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.rules import RULES
-from memcached_operator.api.server_memory import memory_of_server_mib
+from memcached_operator.api.sizing import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import Extstore, ExtstoreVolume, Spec, Tls
 from tests.specifications import BROKEN, DISK, NAMED, Broken
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memcached_operator.api.disk_layout import disk_layout
-from memcached_operator.api.sizing import disk_memory_kib, memory_needed_mib
+from memcached_operator.api.sizing import disk_layout, disk_memory_kib, memory_needed_mib
 
 PAGE = (Path(__file__).parents[4] / "docs" / "sizing.md").read_text()
 # Where a server does the most, the rule is above what it took by no more than this share.

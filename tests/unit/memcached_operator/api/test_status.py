@@ -16,7 +16,7 @@ from memcached_operator.api.status import Drain, HandoverStep, Problem, Reason, 
 from memcached_operator.core.observed.memcacheds import is_overdue, memcached_record
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.debounce import is_complete
 from memcached_operator.core.status.observation import Observation

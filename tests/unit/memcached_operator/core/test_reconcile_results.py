@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.core.objects.owned_object import OwnedRecord
-from memcached_operator.core.outcome import Outcome, attempt, finalizer_outcome
+from memcached_operator.core.outcome import Outcome, attempt, write_failure
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, ServerError, TooManyRequests
 from tests.unit.memcached_operator.support import NO_RIGHT
 
@@ -86,8 +86,7 @@ async def test_what_the_servers_depend_on_blocks_them() -> None:
     assert problem.blocking
 
 
-def test_a_finalizer_that_could_not_be_put_there_is_a_problem_or_a_failure() -> None:
-    assert finalizer_outcome(FIRST) == Outcome((FIRST,))
-    assert finalizer_outcome(BUSY) == Outcome(
+def test_a_finalizer_that_could_not_be_put_there_is_a_failure() -> None:
+    assert write_failure("finalizer", BUSY) == Outcome(
         waiting=("The API server failed to write the finalizer: later.",), failures=(BUSY,)
     )

@@ -12,8 +12,8 @@ import pytest
 
 from memcached_operator.demo.caching import spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
+from memcached_operator.demo.demo_command import in_background, run_steps
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.runner import in_background, run_steps
 from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable

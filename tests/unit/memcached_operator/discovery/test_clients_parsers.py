@@ -10,7 +10,7 @@ from emcache.protocol import AutoDiscoveryCommandParser
 from hypothesis import given, strategies as st
 
 from memcached_operator.discovery.discovery_protocol import answer
-from memcached_operator.features.discovery.cluster_list import NO_CLUSTER, ClusterServers, next_cluster
+from memcached_operator.features.discovery.server_list_configmap import NO_CLUSTER, ClusterServers, next_cluster
 
 Address = IPv4Address | IPv6Address
 Nodes = list[tuple[str, Address, int]]

@@ -12,8 +12,7 @@ from memcached_operator.api.status import Drain, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.plan.plan import Plan, plan
-from memcached_operator.core.plan.published_list import ListedServers, as_ending, as_published
+from memcached_operator.core.plan.plan import ListedServers, Plan, as_ending, as_published, plan
 from operator_runtime import rfc3339
 from tests.unit.memcached_operator.server_model import (
     KEY,

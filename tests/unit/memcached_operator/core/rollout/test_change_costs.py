@@ -12,8 +12,7 @@ from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_kind import Known, auxiliary_objects
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
-from memcached_operator.core.rollout.change_costs import Basis, Cost, CostedChange, changes
-from memcached_operator.core.rollout.live.live_requirements import Means
+from memcached_operator.core.rollout.change_costs import Basis, Cost, CostedChange, Means, changes
 from memcached_operator.owned_kinds import AUXILIARY
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 

@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.core.observed.pod_status import PodProblem
 from memcached_operator.core.observed.pods import PodRecord, Termination
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
-from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, overdue
+from memcached_operator.core.rollout.diagnosis.ended_pods import OVERDUE_S, overdue
 from memcached_operator.core.rollout.in_place import RestartRequest, requested
 from memcached_operator.core.rollout.server_states import (
     AHEAD_S,
@@ -91,9 +91,9 @@ def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
     since_s = int(NOW_S + QUARTER_S)
     pod = msgspec.structs.replace(server(2), active=False, termination=Termination(since_s, since_s + GRACE_S, "node"))
     first = observe(pod)
-    assert overdue(first.pods, NOW_S).next_s == GRACE_S + OVERDUE_S
+    assert overdue(first.pods, NOW_S) == ("", GRACE_S + OVERDUE_S)
     then = observe(pod, after_s=GRACE_S + OVERDUE_S, seen=first.seen)
-    assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S).why
+    assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S)[0]
 
 
 @pytest.mark.parametrize(

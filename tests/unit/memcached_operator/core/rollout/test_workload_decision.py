@@ -17,8 +17,9 @@ from memcached_operator.core.rollout.workload_decision import (
     Provenance,
     TemplateChange,
     WorkloadChange,
-    decide_workload,
+    decide_hold,
     has_foreign_template,
+    written_now,
 )
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 
@@ -107,7 +108,7 @@ def test_memory_that_nobody_asked_for_needs_the_lock_where_servers_are_replaced_
 ) -> None:
     found = replace(change(**different), replaces=replaces)
     assert found.needs_lock is needs_lock
-    hold = decide_workload(found, has_lock=False, paused=False, resizing=False).hold
+    hold = decide_hold(found, has_lock=False, paused=False, resizing=False)
     assert hold is (Hold.QUEUED if needs_lock else Hold.NONE)
 
 
@@ -136,16 +137,16 @@ def test_what_holds_a_template_back(
     different: dict[str, Any], has_lock: bool, paused: bool, resizing: bool, hold: Hold
 ) -> None:
     desired_change = change(**different)
-    decision = decide_workload(desired_change, has_lock=has_lock, paused=paused, resizing=resizing)
-    assert decision.hold is hold
+    assert decide_hold(desired_change, has_lock=has_lock, paused=paused, resizing=resizing) is hold
+    manifest = written_now(desired_change, hold)
     if hold is Hold.NONE:
-        assert decision.manifest is desired_change.desired
+        assert manifest is desired_change.desired
     else:
         assert desired_change.live is not None
-        assert decision.manifest.spec == msgspec.structs.replace(
+        assert manifest.spec == msgspec.structs.replace(
             desired_change.desired.spec, template=CODEC.decoded(desired_change.live).spec.template
         )
-        assert not CODEC.differ(decision.manifest, desired_change.live), "nothing else differs here"
+        assert not CODEC.differ(manifest, desired_change.live), "nothing else differs here"
 
 
 def test_what_another_client_passed_through_is_left_with_a_template_that_is_held_back() -> None:
@@ -153,14 +154,10 @@ def test_what_another_client_passed_through_is_left_with_a_template_that_is_held
     made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=passing)
     live = stateful_set_record(msgspec.json.encode(made.body()))
     desired = desired_workload("StatefulSet", OWNER, 4, "memcached:2")
-    decoded = decide_workload(
-        WorkloadChange(desired, live, True, "", is_pending=False, planned=False),
-        has_lock=False,
-        paused=False,
-        resizing=True,
-    )
-    assert decoded.hold is Hold.QUEUED
-    assert [each.path for each in CODEC.differ(decoded.manifest, live)] == ["spec.replicas"]
+    found = WorkloadChange(desired, live, True, "", is_pending=False, planned=False)
+    hold = decide_hold(found, has_lock=False, paused=False, resizing=True)
+    assert hold is Hold.QUEUED
+    assert [each.path for each in CODEC.differ(written_now(found, hold), live)] == ["spec.replicas"]
 
 
 def test_a_template_of_another_client_is_foreign_until_it_is_put_right() -> None:

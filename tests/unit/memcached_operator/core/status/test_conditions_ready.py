@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
 from operator_runtime import Condition

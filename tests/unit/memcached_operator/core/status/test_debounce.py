@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.api.status import Status
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.plan.published_list import ListedServers
+from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.core.status.status_writer import StatusWriter
@@ -107,7 +107,7 @@ async def test_a_status_is_held_back_for_no_more_than_five_minutes_and_none_hurr
     many.world.clock.advance(200)
     assert await many.report(499) == pytest.approx(DELAY_S + 100)
     for number in range(499):
-        many.writer.forget(ObjectKey(NAMESPACE, f"m{number}"))
+        many.writer.debounce.forget(ObjectKey(NAMESPACE, f"m{number}"))
     assert await many.report(499) == pytest.approx(DELAY_S + 100)
 
 

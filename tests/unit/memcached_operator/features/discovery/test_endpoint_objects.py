@@ -25,14 +25,14 @@ ON: Json = {
 NUDGE = "merge_patch Pod"
 
 
-async def own_image() -> str:
+async def known_image() -> str:
     return IMAGE
 
 
 class Endpoint(World):
     """A Memcached of two servers with an endpoint."""
 
-    def __init__(self, image: Callable[[], Awaitable[str]] = own_image) -> None:
+    def __init__(self, image: Callable[[], Awaitable[str]] = known_image) -> None:
         super().__init__()
         self.use_image(image)
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.discovery.discovery_reconciler import OwnImage
+from memcached_operator.features.discovery.discovery_reconciler import own_image
 from memcached_operator.features.discovery.server_items import ServerItems
 from memcached_operator.servers.queried_pod import without_credentials
 from operator_runtime import Client, Forbidden, NotFound, ObjectKey
@@ -106,7 +106,7 @@ async def test_the_image_is_that_of_the_operators_pod(
     monkeypatch: pytest.MonkeyPatch, given: str, namespace: str, answers: list[Any], found: str
 ) -> None:
     monkeypatch.setenv("POD_NAME", "operator-0")
-    image = OwnImage(cast(Client, Pods(*answers)), namespace, given)
-    assert await image.find() == found
+    find = own_image(cast(Client, Pods(*answers)), namespace, given)
+    assert await find() == found
     if found:
-        assert await image.find() == found  # without another request
+        assert await find() == found  # without another request

@@ -19,7 +19,7 @@ from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua
 from memcached_operator.features.network_policy.network_policy import network_policy
-from memcached_operator.servers.marks import MARK_BYTES, MARK_FLAGS
+from memcached_operator.servers.text_protocol import MARK_BYTES, MARK_FLAGS
 from memcached_operator.servers.transport import transport_of
 from tests.shells import SHELLS, words_of
 from tests.unit.memcached_operator.live import spec_of

@@ -13,8 +13,13 @@ from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PE
 from memcached_operator.features.handover.handover_reconciler import RETRY_REFUSED_S, SET_AGAIN_S
 from memcached_operator.features.handover.purge import Purged
 from memcached_operator.features.handover.server_state import HandoverState, PeersPort, Unsupported
-from memcached_operator.features.handover.situation import MARKER_TTL_S, Peers, peers_of
-from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+from memcached_operator.features.handover.situation import (
+    CONFIRMED_WITHIN_S,
+    MARKER_TTL_S,
+    READY_WITHIN_S,
+    Peers,
+    peers_of,
+)
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json, Sent

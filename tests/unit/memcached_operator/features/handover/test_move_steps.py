@@ -45,8 +45,7 @@ from memcached_operator.features.handover.move.situation import (
     Release,
     Tell,
 )
-from memcached_operator.features.handover.situation import Peers
-from memcached_operator.features.handover.time_limits import READY_WITHIN_S
+from memcached_operator.features.handover.situation import READY_WITHIN_S, Peers
 from memcached_operator.servers.transport import Transport
 
 HANDS_OVER = Transport(peers_port=True)

@@ -12,25 +12,25 @@ import pytest
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
-from memcached_operator.features.handover.actions import (
+from memcached_operator.features.handover.situation import (
+    CONFIRMED_WITHIN_S,
+    MARKER_TTL_S,
+    READY_WITHIN_S,
     Action,
     Advance,
     Awaited,
     EmptyServers,
     GivenUp,
     GiveUp,
+    HandoverServer,
     HandoverWait,
     Nothing,
+    Peers,
     PeersChange,
     Purge,
+    PurgeState,
     Resume,
     SetPeers,
-)
-from memcached_operator.features.handover.situation import (
-    MARKER_TTL_S,
-    HandoverServer,
-    Peers,
-    PurgeState,
     Situation,
     StatusOrigin,
 )
@@ -40,7 +40,6 @@ from memcached_operator.features.handover.steps import (
     is_list_frozen,
     is_rollout_held,
 )
-from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from operator_runtime import rfc3339
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -13,23 +13,20 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Status
 from memcached_operator.api.v1alpha1 import Handover, Spec
 from memcached_operator.core.outcome import soonest
-from memcached_operator.core.plan.plan import plan
-from memcached_operator.core.plan.published_list import ListPolicy, listed_ordinals
-from memcached_operator.features.handover.actions import (
+from memcached_operator.core.plan.plan import ListPolicy, listed_ordinals, plan
+from memcached_operator.features.handover.situation import (
     Advance,
     EmptyServers,
     GiveUp,
+    HandoverServer,
     HandoverWait,
     Nothing,
+    Peers,
     PeersChange,
     Purge,
+    PurgeState,
     Resume,
     SetPeers,
-)
-from memcached_operator.features.handover.situation import (
-    HandoverServer,
-    Peers,
-    PurgeState,
     Situation,
     StatusOrigin,
     desired_list,

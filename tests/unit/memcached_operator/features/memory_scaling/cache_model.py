@@ -10,8 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from memcached_operator.features.memory_scaling.eviction_samples import History, extended
-from memcached_operator.features.memory_scaling.scaling_decision import Decision, Grow, decide_memory
+from memcached_operator.features.memory_scaling.scaling_decision import Decision, Grow, History, decide_memory, extended
 from memcached_operator.servers.stats_answer import StatsAnswer
 
 POLL_S, WINDOW_S = 30, 600

@@ -7,7 +7,7 @@ import pytest
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
-from memcached_operator.features.memory_scaling.memory_steps import without_step
+from memcached_operator.features.memory_scaling.retaining_condition import without_step
 from tests.unit.memcached_operator.live import spec_of
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 

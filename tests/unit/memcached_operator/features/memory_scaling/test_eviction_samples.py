@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.features.memory_scaling.eviction_samples import History, Sample, extended, sample
 from memcached_operator.features.memory_scaling.scaling_decision import (
     Grow,
+    History,
     Observing,
     Retained,
+    Sample,
     decide_memory,
+    extended,
     lost_after_s,
+    sample,
 )
 from memcached_operator.servers.stats_answer import StatsAnswer
 

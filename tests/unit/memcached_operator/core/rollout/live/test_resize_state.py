@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.rollout.live.live_requirements import NO_RESIZE
+from memcached_operator.core.rollout.change_costs import NO_RESIZE
 from memcached_operator.core.rollout.live.resize_state import (
     BUSY_RETRY_S,
     NOTHING,

@@ -9,7 +9,7 @@ import msgspec
 
 from memcached_operator.core.observed.memcacheds import memcached_record
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.rollout.restart_events import report_restarts
+from memcached_operator.core.rollout.container_restarts import report_restarts
 from tests.unit.memcached_operator.support import pod_of
 
 MEMCACHED = memcached_record(b'{"metadata":{"name":"cache","namespace":"shop","uid":"b","resourceVersion":"1"}}')

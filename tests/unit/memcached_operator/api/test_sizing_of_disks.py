@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from lab.cache import BuildError
 from lab.image import bases, images, newest
-from memcached_operator.api.disk_layout import DiskLayout, disk_layout, least_volume_mib
+from memcached_operator.api.sizing import DiskLayout, disk_layout, least_volume_mib
 from operator_runtime.testing.waiting import until
 
 GIB, TIB = 1024, 1024 * 1024

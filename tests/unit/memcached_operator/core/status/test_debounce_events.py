@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.status.event_predicates import ServerPredicates
+from memcached_operator.core.status.debounce import ServerPredicates
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, deployment_of
 from tests.unit.memcached_operator.world import KEY, World
 

@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.core.observed.pods import PodRecord, pod_record
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, REREAD_AFTER_S
-from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, why_not_ended
+from memcached_operator.core.rollout.diagnosis.ended_pods import OVERDUE_S, why_not_ended
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json

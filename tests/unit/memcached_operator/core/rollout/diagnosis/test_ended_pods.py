@@ -6,7 +6,7 @@ import msgspec
 
 from memcached_operator.core.observed.pod_status import PodProblem
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.rollout.diagnosis.failed_pods import NO_FAILURE, PodFailure, last_failure
+from memcached_operator.core.rollout.diagnosis.ended_pods import NO_FAILURE, PodFailure, last_failure
 from tests.unit.memcached_operator.core.rollout.test_next_step import server
 
 FULL = PodProblem("OutOfmemory", "used: 5")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from memcached_operator.servers.disks import GOOD, DiskProblem, disk
 from memcached_operator.servers.stats_answer import StatsAnswer
-from memcached_operator.servers.stats_cache import QueriedServer, health
+from memcached_operator.servers.stats_cache import GOOD, DiskProblem, QueriedServer, disk, health
 from tests.unit.memcached_operator.servers.support import answer
 
 DISK = {"extstore_limit_maxbytes": 2**30, "extstore_pages_free": 50, "extstore_pages_used": 50}

@@ -7,7 +7,7 @@ import pytest
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.sizing import memory_needed_mib
 from memcached_operator.api.v1alpha1 import Resources, Spec
-from memcached_operator.core.objects.resources import resources_of
+from memcached_operator.core.objects.pod_template import resources_of
 
 NEEDED = canonical(f"{memory_needed_mib(64, 1024, 4)}Mi")
 GIB = {"memory": "1Gi"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from memcached_operator.render.diff_command import run
+from memcached_operator.render.render_command import run_diff
 from memcached_operator.render.rendering import RenderOptions
 
 OLD = """apiVersion: cache.example.com/v1alpha1
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compare(folder: Path, old: str, *new: str) -> int:
     (folder / "old.yaml").write_text(old)
     (folder / "new.yaml").write_text("---\n".join(new))
-    return run("old.yaml", RenderOptions(["new.yaml"], "default", "memcached:default", None))
+    return run_diff("old.yaml", RenderOptions(["new.yaml"], "default", "memcached:default", None))
 
 
 def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,5 +168,5 @@ def test_a_dash_is_standard_input(
 ) -> None:
     (folder / "new.yaml").write_text(ROLLED)
     monkeypatch.setattr("sys.stdin", io.StringIO(OLD))
-    assert run("-", RenderOptions(["new.yaml"], "default", "memcached:default", None)) == 1
+    assert run_diff("-", RenderOptions(["new.yaml"], "default", "memcached:default", None)) == 1
     assert "--- standard input: default/sessions StatefulSet sessions\n" in capsys.readouterr().out

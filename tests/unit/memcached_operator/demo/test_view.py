@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from memcached_operator.demo.screen import Screen, StepText
 from memcached_operator.demo.script import EXAMPLE, STEPS
+from memcached_operator.demo.view import Screen, StepText
 from tests.unit.memcached_operator.demo.support import cluster, pod, running
 
 # As long as that of a user with a large number.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.features.discovery.cluster_list import (
+from memcached_operator.features.discovery.server_list_configmap import (
     NO_CLUSTER,
     ClusterList,
     ClusterServers,
