@@ -23,16 +23,11 @@ from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
-from operator_runtime.controller.builder import (
-    ControllerBuilder,
-    InitialKeys,
-    Predicate,
-    always,
-    own_writes_delay_s,
-)
+from operator_runtime.controller.builder import ControllerBuilder, InitialKeys, own_writes_delay_s
 from operator_runtime.controller.controller import Controller, ControllerConfig, Reconcile
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
+from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder

@@ -1,18 +1,18 @@
-"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels from outside."""
+"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.watch import Record
+from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, current_reconcile
 from operator_runtime.controller.informers import Informers
+from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 from operator_runtime.objects.api_objects import ApiObject, same
 from operator_runtime.objects.kinds import Kind
@@ -23,96 +23,9 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Record)
 Owned = TypeVar("Owned", bound=ApiObject)
 E = TypeVar("E")
-T = TypeVar("T")
 
 MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 """What a change is a reason to reconcile: one key, several, or none."""
-
-
-Predicate = Callable[[T | None, T | None], bool]
-"""Choice of the changes that are worth a reconcile, as controller-runtime's predicates make it.
-
-It is called with the object before and after a change: None before means that it is new (or that the operator has just
-begun), None after that it is gone. A change of nothing but the resourceVersion enqueues nothing anyway. Predicates only
-spare work: a reconcile reads the state itself, so that one in vain does no harm.
-"""
-
-
-def always(before: object | None, after: object | None) -> bool:
-    """Let every change pass."""
-    return True
-
-
-def generation_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """The specification changed, or the deletion began, which counts the generation up as well.
-
-    The API server counts `metadata.generation` for custom resources with a status subresource and for most kinds with a
-    specification, but not for Pods, ConfigMaps, Secrets and Services: of these no change would count.
-    """
-    return _differ(before, after, lambda each: (each.generation, each.deleting))
-
-
-def labels_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """Report whether a label was set, changed or removed."""
-    return _differ(before, after, lambda each: each.labels)
-
-
-def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """Report whether an annotation was set, changed or removed."""
-    return _differ(before, after, lambda each: each.annotations)
-
-
-def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Hold where at least one of them does."""
-    return lambda before, after: any(each(before, after) for each in predicates)
-
-
-def all_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Let a change pass where all of the predicates do."""
-    return lambda before, after: all(each(before, after) for each in predicates)
-
-
-def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Hold where none of them does."""
-    return lambda before, after: not any(each(before, after) for each in predicates)
-
-
-def _differ(before: ApiObject | None, after: ApiObject | None, aspect: Callable[[ApiObject], object]) -> bool:
-    """Report whether `aspect` changed; an object that comes or goes always counts."""
-    return before is None or after is None or aspect(before) != aspect(after)
-
-
-class Channel(Generic[E]):
-    """Hands events from outside the cluster, such as a message or a timer, to the controllers that listen to it.
-
-    Nothing is kept: a controller that does not lead yet, or has not begun, reconciles everything when it begins. As
-    with any change, what was sent is only the reason for a reconcile, which must find the state itself.
-
-    Invariant: `_loop` and `_thread` are those of the first listener, and None before.
-    """
-
-    def __init__(self) -> None:
-        self._listeners: list[Callable[[E], None]] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
-
-    def listen(self, listener: Callable[[E], None]) -> None:
-        """Call `listener` with each event from now on, on the event loop that runs now, or RuntimeError."""
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._listeners.append(listener)
-
-    def send(self, event: E) -> None:
-        """Enqueue what `event` maps to. May be called from any thread; never waits."""
-        if self._loop is None:
-            return
-        if threading.get_ident() == self._thread:
-            self._deliver(event)
-        else:
-            self._loop.call_soon_threadsafe(self._deliver, event)
-
-    def _deliver(self, event: E) -> None:
-        for listener in self._listeners:
-            listener(event)
 
 
 class InitialKeys:

@@ -17,7 +17,8 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
 from operator_runtime.client.retry import check_seconds
 from operator_runtime.diagnostics.callback_errors import is_coroutine_function
-from operator_runtime.diagnostics.failure_log import LIMIT, FailureLog, HotLoopDetector, ReconcileTimeout, TerminalError
+from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
+from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT, HotLoopDetector
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
@@ -177,8 +178,8 @@ class Controller(Generic[K]):
         self._observer = observer
         self._clock = clock
         self._sequence = itertools.count(1)
-        self._failures = FailureLog[K](clock)
-        self._hot_loops = HotLoopDetector[K]()
+        self._failures = FailureLog(clock)
+        self._hot_loops = HotLoopDetector()
         self.begun = False  # nothing is enqueued yet
         self._stopping = asyncio.Event()
 

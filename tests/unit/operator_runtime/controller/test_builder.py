@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.controller.builder import Channel, Predicate, always, generation_changed
+from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, Result
+from operator_runtime.controller.predicates import Predicate, always, generation_changed
 from operator_runtime.identity import Program
 from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.kinds import Kind, plain

@@ -37,7 +37,8 @@ from operator_runtime.controller.controller import (
     StaleCache,
     current_reconcile,
 )
-from operator_runtime.diagnostics.failure_log import LIMIT, TerminalError
+from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
