@@ -16,18 +16,19 @@ import signal
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
-from operator_runtime.controller.builder import ControllerBuilder, InitialKeys, own_writes_delay_s
-from operator_runtime.controller.controller import Controller, ControllerConfig, Reconcile
+from operator_runtime.controller.builder import ControllerBuilder
+from operator_runtime.controller.controller import Controller, Reconcile, Result
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
+from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
@@ -42,7 +43,7 @@ from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.ensure_object import Keeper
 from operator_runtime.owned.ensure_rules import Change, Ownable, Rules, record_changes, rules_for_bodies
-from operator_runtime.owned.owners import Owner, Owners, delayed, guarded
+from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
 from operator_runtime.serving.scrape import PATH
@@ -229,33 +230,37 @@ class Operator:
             labels: label selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
         """
+        if not is_coroutine_function(reconcile):
+            raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
         own = OwnWrites()
-        config = ControllerConfig(
-            workers=self.settings.workers if workers is None else workers,
-            reconcile_timeout_s=self.settings.reconcile_timeout_s,
-            drain_timeout_s=self.settings.shutdown_timeout_s,
-        )
 
         def owners() -> Owners[Any] | None:
             return self._owners.get(id(kind))  # what is owned may be declared after the controller
 
-        initial_keys = InitialKeys()
-        observer = self._controller_metrics.observer(name, config.workers)
-        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
+        async def reconciled(key: ObjectKey) -> Result:
+            return await (reconcile(key) if (found := owners()) is None else found.reconcile(key, reconcile))
+
+        def delay_s(key: ObjectKey) -> float:
+            return own.put_off_s(key) or (0.0 if (found := owners()) is None else found.wait_s(key))
+
+        workers = self.settings.workers if workers is None else workers
+        observer = self._controller_metrics.observer(name, workers)
+        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(queued=observer.queued, worked=observer.worked))
         controller = Controller(
             name,
-            reconcile,
-            config=config,
+            reconciled,
+            workers=workers,
+            reconcile_timeout_s=self.settings.reconcile_timeout_s,
+            drain_timeout_s=self.settings.shutdown_timeout_s,
             queue=queue,
-            initial_keys=initial_keys,
-            delay_s=delayed(owners, own_writes_delay_s(own)),
-            around=partial(guarded, owners),
-            observer=observer,
+            initial_keys=lambda: builder.initial_keys(),
+            delay_s=delay_s,
+            reconciled=observer.reconciled,
         )
+        builder = ControllerBuilder(controller, kind, self._informers, own)
         self.manager.add_runnable(controller)
         self._controller_metrics.add_queue(name, queue.core)
         self._own_writes[name] = own
-        builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
         return builder.watches(kind, key_of, when=when, labels=labels, crd_hint=crd_hint)
 

@@ -12,6 +12,7 @@ about to show.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
 from operator_runtime.client.watch import Record
 
-# After this the watch is thought to lag for a reason of its own, and a live GET shows the state (kopf waits as long).
+logger = logging.getLogger(__name__)
+
+# After this the watch is thought to lag for a reason of its own (kopf waits as long).
 PATIENCE_S = 5.0
 
 
@@ -134,26 +137,20 @@ class OwnWrites:
             (each.place, each.version) == ((kind, at), record.resource_version) for each in self._pending.get(key, ())
         )
 
-    def put_off(self, key: ObjectKey) -> None:
-        """Record that the turn of `key` came, and that `wait_s` has it wait."""
-        self._put_off.add(key)
-
-    def wait_s(self, key: ObjectKey) -> float:
-        """Seconds for which `key` should wait for its own writes; 0.0 when all have arrived or patience is over."""
+    def put_off_s(self, key: ObjectKey) -> float:
+        """The turn of `key` has come: seconds for which it is put off; 0.0 when all has arrived or patience is over."""
         if key not in self._pending:
             return 0.0
-        latest = max(expectation.deadline_s for expectation in self._pending[key])
-        return max(0.0, latest - self._clock())
-
-    def overdue(self, key: ObjectKey) -> bool:
-        """Report whether patience is over; if so, expectations are forgotten and the caller reads live objects."""
-        if key not in self._pending or self.wait_s(key) > 0.0:
-            return False
+        wait_s = max(each.deadline_s for each in self._pending[key]) - self._clock()
+        if wait_s > 0.0:
+            self._put_off.add(key)
+            return wait_s
+        logger.warning("%s: the watch has not shown the last write; continuing with what it shows", key)
         self.forget(key)
-        return True
+        return 0.0
 
     def forget(self, key: ObjectKey) -> None:
-        """The object behind `key` is gone."""
+        """Await nothing for `key` any more."""
         self._put_off.discard(key)
         for expectation in self._pending.pop(key, ()):
             self._unfile(key, expectation.place)

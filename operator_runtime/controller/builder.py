@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -18,30 +17,12 @@ from operator_runtime.objects.api_objects import ApiObject, same
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 
-logger = logging.getLogger(__name__)
-
 R = TypeVar("R", bound=Record)
 Owned = TypeVar("Owned", bound=ApiObject)
 E = TypeVar("E")
 
 MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 """What a change is a reason to reconcile: one key, several, or none."""
-
-
-class InitialKeys:
-    """Keys that a controller reconciles when it begins; its builder adds to them until it runs."""
-
-    def __init__(self) -> None:
-        self._first: list[Callable[[], Iterable[ObjectKey]]] = []
-        self._all: list[Callable[[], Iterable[ObjectKey]]] = []
-
-    def add(self, keys: Callable[[], Iterable[ObjectKey]], *, first: bool = False) -> None:
-        """Add further keys, or keys that come `first`."""
-        (self._first if first else self._all).append(keys)
-
-    def __call__(self) -> Iterable[ObjectKey]:
-        """List all keys as the caches hold them now, each once, in their order."""
-        return dict.fromkeys(key for keys in (*self._first, *self._all) for key in keys())
 
 
 class ControllerBuilder:
@@ -63,13 +44,13 @@ class ControllerBuilder:
         kind: Kind[Any],
         informers: Informers,
         own: OwnWrites,
-        initial_keys: InitialKeys,
     ) -> None:
         self.controller = controller
         self.kind = kind
         self._informers = informers
         self._own_writes = own
-        self._initial_keys = initial_keys
+        self._first_keys: list[Callable[[], Iterable[ObjectKey]]] = []
+        self._all_keys: list[Callable[[], Iterable[ObjectKey]]] = []
         self._callback_errors = CallbackErrors()
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
@@ -127,7 +108,7 @@ class ControllerBuilder:
 
         def changed(before: R | None, after: R | None) -> None:
             if not controller.begun:
-                return  # thousands come with the first lists, and `InitialKeys` has them all
+                return  # thousands come with the first lists, and `initial_keys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
             known = self._knows(store.known_to)
@@ -141,7 +122,7 @@ class ControllerBuilder:
         store.add_handler(changed)
         self._informers.when_late(store, self._enqueue_all)
         self._watched.append((name, store))
-        self._initial_keys.add(lambda: (key for each in store.values() for key in keys(each)))
+        self._all_keys.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
     def watches_channel(self, channel: Channel[E], map_to_keys: Callable[[E], MappedKeys]) -> ControllerBuilder:
@@ -167,12 +148,16 @@ class ControllerBuilder:
                 quick, without I/O, and no coroutine function.
         """
         check_plain(overdue, f"what controller {self.controller.name!r} begins with")
-        self._initial_keys.add(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)), first=True)
+        self._first_keys.append(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)))
         return self
+
+    def initial_keys(self) -> Iterable[ObjectKey]:
+        """The keys that the controller reconciles when it begins, as the caches hold them now, in their order."""
+        return dict.fromkeys(key for keys in (*self._first_keys, *self._all_keys) for key in keys())
 
     def _enqueue_all(self) -> None:
         """Enqueue all keys: what was done without a cache is done with it, also for those of whom it has nothing."""
-        for key in self._initial_keys():
+        for key in self.initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
@@ -242,19 +227,6 @@ class ControllerBuilder:
                 when, f"a change of {_in_words(what, of)}", "The change is treated as relevant.", error
             )
             return True
-
-
-def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
-    """Seconds for which a key must wait until the caches have shown its own writes; in the end it no longer does."""
-
-    def wait_s(key: ObjectKey) -> float:
-        if own_writes.overdue(key):
-            logger.warning("%s: the watch has not shown the last write; continuing with what it shows", key)
-        if wait := own_writes.wait_s(key):
-            own_writes.put_off(key)
-        return wait
-
-    return wait_s
 
 
 def _in_words(what: str, of: object) -> str:

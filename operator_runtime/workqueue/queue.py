@@ -28,7 +28,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from operator_runtime.client.retry import Backoff
 
@@ -66,16 +66,6 @@ class _Failures:
     bounded: int = 0
 
 
-class QueueObserver(Protocol):
-    """Gets durations as they end; everything else about a queue can be read from it at any time."""
-
-    def queued(self, seconds: float) -> None:
-        """Record how long a key was ready before it was handed out."""
-
-    def worked(self, seconds: float) -> None:
-        """Record how long a key was worked on."""
-
-
 class WorkQueue(Generic[K]):
     """A deduplicating priority queue of keys, without threads, tasks or timers of its own.
 
@@ -101,13 +91,20 @@ class WorkQueue(Generic[K]):
         *,
         clock: Callable[[], float] = time.monotonic,
         backoff: Backoff = RETRY_BACKOFF,
-        observer: QueueObserver | None = None,
+        queued: Callable[[float], None] = lambda seconds: None,
+        worked: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        """
+        Args:
+            queued: called when a key is handed out, with how many seconds it was ready.
+            worked: called when a key is done, with how many seconds it was worked on.
+        """
         self.clock = clock
         self.adds = 0
         self.retries = 0
         self._backoff = backoff
-        self._observer = observer
+        self._queued = queued
+        self._worked = worked
         self.stopped = False
         self._sequence = count()
         self._due: dict[K, int] = {}
@@ -149,8 +146,7 @@ class WorkQueue(Generic[K]):
             del bands[priority]
         del self._due[key]
         self._processing[key] = (now, priority)
-        if self._observer is not None:
-            self._observer.queued(now - stamp[0])
+        self._queued(now - stamp[0])
         return key
 
     def done(self, key: K) -> None:
@@ -161,8 +157,7 @@ class WorkQueue(Generic[K]):
             raise ValueError(f"{key!r} is not being worked on") from None
         if key in self._due:
             self._enter_band(key, self._due[key], self.clock())
-        if self._observer is not None:
-            self._observer.worked(self.clock() - started)
+        self._worked(self.clock() - started)
 
     def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
         """The attempt on `key` failed: schedule the next one and return the seconds until then. `done` follows.
@@ -239,7 +234,7 @@ class WorkQueue(Generic[K]):
         return 0.0
 
     def unfinished_s(self) -> float:
-        """Seconds of work in progress that `QueueObserver.worked` has not got yet."""
+        """Seconds of work in progress that `worked` has not got yet."""
         now = self.clock()
         return sum(now - started for started, _ in self._processing.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from prometheus_client import Counter
@@ -79,7 +80,17 @@ def test_an_operator_without_a_controller_says_so_and_others_have_workers(caplog
     busy.controller("many", SHELLS, reconcile, workers=7)
     busy.finish()
     assert caplog.text == ""
-    assert {each.name: vars(each)["config"].workers for each in busy.manager._runnables} == {"few": 2, "many": 7}
+    assert {each.name: vars(each)["workers"] for each in busy.manager._runnables} == {"few": 2, "many": 7}
+
+
+def test_a_controller_of_no_worker_or_no_coroutine_function_is_refused() -> None:
+    def plain(key: ObjectKey) -> Any:
+        return Result()
+
+    with pytest.raises(TypeError, match="controller 'shell' is not a coroutine function: write `async def`"):
+        operator_of().controller("shell", SHELLS, plain)
+    with pytest.raises(ValueError, match="workers is 0: a controller needs at least 1"):
+        operator_of().controller("shell", SHELLS, reconcile, workers=0)
 
 
 class Clockwork:
