@@ -248,7 +248,7 @@ class ApiClient:
         self.writes[what, "create"] += 1
         return answer
 
-    async def apply(
+    async def patch(
         self,
         resource: Resource,
         namespace: str | None,
@@ -256,43 +256,35 @@ class ApiClient:
         body: object,
         *,
         field_manager: str,
-        force: bool,
-    ) -> bytes:
-        """Server-side apply: the fields in `body` become owned, fields that we applied before and left out vanish."""
-        query = {"fieldManager": field_manager}
-        if force:
-            query["force"] = "true"
-        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, None)
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        *,
-        field_manager: str,
+        content_type: str = MERGE_PATCH,
         subresource: str | None = None,
         strict: bool = False,
+        force: bool = False,
     ) -> bytes:
-        """JSON merge patch (RFC 7386): objects merge, everything else is replaced, null removes."""
-        query = _written_by(field_manager, strict)
-        return await self._patch(resource, namespace, name, body, MERGE_PATCH, query, subresource)
+        """Change an object, or apply it; return the object as it is then.
 
-    async def strategic_merge_patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        *,
-        field_manager: str,
-        subresource: str | None = None,
-        strict: bool = False,
-    ) -> bytes:
-        """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
-        query = _written_by(field_manager, strict)
-        return await self._patch(resource, namespace, name, body, STRATEGIC_MERGE_PATCH, query, subresource)
+        Args:
+            content_type: `MERGE_PATCH` (RFC 7386: objects merge, everything else is replaced, null removes),
+                `STRATEGIC_MERGE_PATCH` (lists of built-in kinds merge by their key and obey `$patch` directives), or
+                `APPLY_PATCH` (server-side: the fields in `body` become owned, fields that we applied before and left
+                out vanish).
+            strict: as in `create`.
+            force: have an apply take fields from other managers.
+        """
+        answer = await self.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            query=_written_by(field_manager, strict) | ({"force": "true"} if force else {}),
+            body=orjson.dumps(body),
+            content_type=content_type,
+            guarded=has_precondition(body),
+            expected=ExpectedObject(
+                SCALES if subresource == "scale" else resource, namespace or "", name, uid_in(body)
+            ),
+        )
+        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
+        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
+        return answer
 
     async def delete(
         self,
@@ -325,31 +317,6 @@ class ApiClient:
         self.writes[resource.qualified_name, "delete"] += 1
         return answer
 
-    async def _patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        content_type: str,
-        query: Mapping[str, str],
-        subresource: str | None,
-    ) -> bytes:
-        answer = await self.request(
-            "PATCH",
-            resource.path(namespace, name, subresource),
-            query=query,
-            body=orjson.dumps(body),
-            content_type=content_type,
-            guarded=has_precondition(body),
-            expected=ExpectedObject(
-                SCALES if subresource == "scale" else resource, namespace or "", name, uid_in(body)
-            ),
-        )
-        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
-        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
-        return answer
-
     async def _headers(self) -> bytes:
         """The headers that all requests have in common, put together again when the credential is another one."""
         identity = await self.access.credentials.headers()
@@ -363,7 +330,7 @@ class ApiClient:
             await self.access.credentials.reload_ca(started)
 
 
-def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
+def _written_by(field_manager: str, strict: bool) -> dict[str, str]:
     return {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
 
 

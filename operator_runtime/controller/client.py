@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.api_client import ApiClient, Propagation
+from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient, Propagation
 from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
 from operator_runtime.client.resources import Resource, has_subresource
@@ -147,14 +147,7 @@ class Client:
         if not whole.name:
             raise ValueError("metadata.name is missing: an apply needs the whole name; `create` makes generated ones")
         content = without_nones(whole.content)
-        answer = await self._api.apply(
-            kind.resource,
-            whole.namespace,
-            whole.name,
-            content,
-            field_manager=self.field_manager,
-            force=force,
-        )
+        answer = await self._patch(kind, whole._replace(content=content), content_type=APPLY_PATCH, force=force)
         return self._wrote(kind, answer, updated="uid" in content["metadata"])
 
     async def patch(
@@ -181,7 +174,7 @@ class Client:
         if subresource == "scale":
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
         key, uid = identity_of(which)
-        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
+        return await self._changed(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
 
     async def strategic_patch(
         self,
@@ -197,16 +190,7 @@ class Client:
         """
         key, uid = identity_of(which)
         patch = patch_body(kind.resource, key, body, uid)
-        answer = await self._api.strategic_merge_patch(
-            kind.resource,
-            patch.namespace,
-            patch.name,
-            patch.content,
-            field_manager=self.field_manager,
-            subresource=subresource,
-            strict=strict,
-        )
-        return self._wrote(kind, answer, updated=True)
+        return await self._changed(kind, patch, subresource, strict=strict, content_type=STRATEGIC_MERGE_PATCH)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -233,7 +217,7 @@ class Client:
         key = key_of(obj)
         body = {"metadata": {"resourceVersion": obj.resource_version}, "status": difference}
         try:
-            return await self._merge(kind, patch_body(kind.resource, key, body), "status")
+            return await self._changed(kind, patch_body(kind.resource, key, body), "status")
         except NotFound:
             await self._api.get(kind.resource, key.namespace or None, key.name)
             raise NotFound(404, "NotFound", _no_status(kind.resource)) from None
@@ -308,17 +292,15 @@ class Client:
             return
         self.outdated(kind, pod)
 
-    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None, *, strict: bool = False) -> R:
-        answer = await self._api.merge_patch(
-            kind.resource,
-            body.namespace,
-            body.name,
-            body.content,
-            field_manager=self.field_manager,
-            subresource=subresource,
-            strict=strict,
-        )
+    async def _changed(self, kind: Kind[R], body: Body, subresource: str | None, **options: Any) -> R:
+        answer = await self._patch(kind, body, subresource=subresource, **options)
         return self._wrote(kind, answer, updated=True, guard=body.content.get("metadata", {}).get("resourceVersion"))
+
+    async def _patch(self, kind: Kind[Any], body: Body, **options: Any) -> bytes:
+        manager = self.field_manager
+        return await self._api.patch(
+            kind.resource, body.namespace, body.name, body.content, field_manager=manager, **options
+        )
 
     async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
         try:

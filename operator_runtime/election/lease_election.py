@@ -230,7 +230,7 @@ class LeaseElection:
                     if over is None:
                         stored = await self._client.create(LEASES, namespace, body, field_manager=self._field_manager)
                     else:
-                        stored = await self._client.merge_patch(
+                        stored = await self._client.patch(
                             LEASES, namespace, name, body, field_manager=self._field_manager
                         )
                     return Written(self._lease(stored))

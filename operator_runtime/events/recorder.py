@@ -298,7 +298,7 @@ class EventRecorder:
             seen = recorded.count
             patch = series_patch(seen, recorded.last_ns)
             try:
-                await self._api.merge_patch(
+                await self._api.patch(
                     EVENTS, recorded.event.namespace, recorded.name, patch, field_manager=self._field_manager
                 )
                 recorded.written = seen

@@ -31,7 +31,7 @@ import yaml
 from kube_simulator.faults import Fault, Rule
 from kube_simulator.simulator import Options, Simulator
 from operator_runtime.client.access.auth import load_access
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.client import Client
 from operator_runtime.crd.crd_generation import CustomResource, custom_resource_definition
@@ -140,7 +140,9 @@ class SimulatedCluster:
         resource = self._resource(body)
         namespace = (body["metadata"].get("namespace") or "default") if resource.namespaced else None
         name = body["metadata"]["name"]
-        answer = await self._api.apply(resource, namespace, name, body, field_manager=AGENT, force=True)
+        answer = await self._api.patch(
+            resource, namespace, name, body, field_manager=AGENT, content_type=APPLY_PATCH, force=True
+        )
         if resource.kind != _CRD:
             return _decoded(answer)
         return await async_eventually(
