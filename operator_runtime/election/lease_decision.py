@@ -30,7 +30,6 @@ from math import inf
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,
-    ElectionEnd,
     Event,
     Failed,
     Fetch,
@@ -172,7 +171,7 @@ def _releasing(me: Candidate, state: State, now: float) -> Step:
     """Let go of the Lease, as this process ends."""
     idle = state.phase is Phase.STANDBY and not isinstance(state.request, WriteLease)
     if idle and not state.in_doubt:
-        return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
+        return replace(state, phase=Phase.ENDED), ()
     if state.phase is not Phase.RELEASING:
         state = replace(state, phase=Phase.RELEASING, write_until=-inf, next_at=now)
     return _decide(me, state, now)
@@ -211,7 +210,7 @@ def _decide(me: Candidate, state: State, now: float) -> Step:
     is_own = lease is not None and lease.holder == me.identity
     if state.phase is Phase.RELEASING:
         if lease is None or not is_own:
-            return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
+            return replace(state, phase=Phase.ENDED), ()
         return _send(state, WriteLease(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
     if now < state.held_until:
         return state, ()

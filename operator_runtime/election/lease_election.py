@@ -95,12 +95,7 @@ class LeaseElection:
             identity: see `own_identity`.
             clock: seconds that never go back.
             release_timeout_s: what letting go may take.
-
-        Raises:
-            ValueError: the lengths of the protocol do not fit together.
         """
-        if problems := timing.problems():
-            raise ValueError("; ".join(problems))
         self.identity = identity
         self.lock = lock
         self.timing = timing

@@ -254,12 +254,7 @@ class RuntimeSettings:
         )
 
     def __post_init__(self) -> None:
-        problems = self.timing.problems(
-            lease="--leader-elect-lease-duration-s",
-            renew_deadline="--leader-elect-renew-deadline-s",
-            retry="--leader-elect-retry-period-s",
-        )
-        if problems:
+        if problems := self.timing.problems():
             raise ValueError("\n".join(problems))
 
 
