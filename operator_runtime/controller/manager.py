@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from operator_runtime.cache.reflector import Reflector
@@ -123,7 +123,7 @@ class Manager:
                 background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
                 for each in self._reflectors
             ]
-            if await self._synced(stop) and await self._leads(stop):
+            if await _unless(stop, self._synced()) and await _unless(stop, self._elected()):
                 await self._work(stop)
             self._ending = True
             for watch in watches:
@@ -136,46 +136,32 @@ class Manager:
         if not self._ending:
             raise UnexpectedEndError(f"{name} ended by itself")
 
-    async def _synced(self, stop: asyncio.Event) -> bool:
-        """Wait for all caches, and log once which are missing when it takes long; False when `stop` came first."""
-        stopping = asyncio.create_task(stop.wait())
+    async def _synced(self) -> None:
+        """Wait for all caches, and log once which are missing when it takes long."""
         syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
         try:
             waiting = set(syncs)
             reported = waiting - waiting
-            while waiting and not stopping.done():
-                await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+            while waiting:
+                await asyncio.wait(waiting, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}
-                if late == waiting != reported and not stopping.done():
+                if late == waiting != reported:
                     missing = ", ".join(sorted(syncs[task].description for task in late))
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
                     reported = late
                 waiting = late
-            if stopping.done():
-                return False
         finally:
-            for task in (stopping, *syncs):
+            for task in syncs:
                 task.cancel()
         there = ", ".join(each.description for each in self._reflectors if each.refusal is None)
         refused = [f"{each.description} ({each.refusal})" for each in self._reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""
         logger.info("caches are in sync: %s%s", there or "none", without)
-        return True
 
-    async def _leads(self, stop: asyncio.Event) -> bool:
-        """Wait until this process leads, with warm caches; False when `stop` came first."""
-        if self._leadership is None:
-            return True
-        stopping = asyncio.create_task(stop.wait())
-        elected = asyncio.create_task(self._leadership.elected(), name="election")
-        try:
-            await asyncio.wait({stopping, elected}, return_when=asyncio.FIRST_COMPLETED)
-            if elected.done():
-                elected.result()  # its error, if it is one
-            return not stopping.done()
-        finally:
-            stopping.cancel()
-            elected.cancel()
+    async def _elected(self) -> None:
+        """Wait until this process leads, with warm caches."""
+        if self._leadership is not None:
+            await self._leadership.elected()
 
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as work:
@@ -188,3 +174,16 @@ class Manager:
                     raise UnexpectedEndError(f"{ended.get_name()} ended by itself")
             for each in self._runnables:
                 each.stop()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do this until its end; False when `stop` came first."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()  # its error, if it is one
+        return not stopping.done()
+    finally:
+        working.cancel()
+        stopping.cancel()
