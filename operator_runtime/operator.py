@@ -353,7 +353,7 @@ async def serve(
         operator.urls = await stack.enter_async_context(
             served(
                 monitoring_config(settings, program),
-                manager,
+                manager.awaited,
                 operator.metrics,
                 access,
                 operator.checks.health,

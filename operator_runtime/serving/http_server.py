@@ -29,7 +29,7 @@ ACCEPT_PAUSE_S = 1.0
 
 
 class HttpServer:
-    """Answers GETs at one address; a service of the manager, opened before it runs so that a taken port is found first.
+    """Answers GETs at one address, from the beginning of an `async with` block to its end.
 
     Any client may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
     on, and the bytes of the answers that they do not take (`Connections`).
@@ -45,17 +45,9 @@ class HttpServer:
         self._context = context
         self._connections = Connections(most=MAX_CONNECTIONS, most_bytes=MAX_UNTAKEN_BYTES)
         self._listening: dict[socket.socket, asyncio.Task[None]] = {}
-        self._stopping = asyncio.Event()
         self.url = ""
 
     async def __aenter__(self) -> HttpServer:
-        await self.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def open(self) -> None:
         """Listen, and answer at `url` from now on; ServingError where the address is taken, or not ours to bind."""
         try:
             listening = await sockets(self._address)
@@ -69,17 +61,9 @@ class HttpServer:
             ) from error
         self._listening = {each: asyncio.create_task(self._accept(each)) for each in listening}
         self.url = url_of(self._address, listening, secure=self._context is not None)
+        return self
 
-    async def run(self) -> None:
-        try:
-            await self._stopping.wait()
-        finally:
-            await self.close()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Listen no more, and end all connections."""
         for accepting in self._listening.values():
             accepting.cancel()
@@ -130,8 +114,6 @@ class HttpServer:
             if transport is not None:
                 transport.abort()
 
-
-logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.BaseRequest], Awaitable[HttpResponse]]
 

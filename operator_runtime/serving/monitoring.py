@@ -76,7 +76,7 @@ def add_sources(
 @asynccontextmanager
 async def served(
     config: MonitoringConfig,
-    manager: Manager,
+    reflectors: Sequence[Reflector[Any]],
     metrics: Metrics,
     access: ClusterAccess,
     health_checks: Sequence[Check] = (),
@@ -87,7 +87,7 @@ async def served(
     """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
     Args:
-        manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
+        reflectors: the watches that readiness depends on.
         access: where the API server is, for who may see metrics.
         health_checks: of /healthz, besides the event loop.
         ready_checks: of /readyz, besides the event loop and the watches.
@@ -103,10 +103,9 @@ async def served(
         urls: dict[str, str] = {}
         addresses: list[str] = []
         if (address := parse_address(config.probes)) is not None:
-            answers = probes_of(manager.awaited, health_checks, ready_checks)
+            answers = probes_of(reflectors, health_checks, ready_checks)
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
-            manager.add_service("probe server", probes)
             urls["probes"] = probes.url
             addresses.append(f"probes at {probes.url}")
         if (address := parse_address(config.metrics)) is not None:
@@ -123,7 +122,6 @@ async def served(
             scrapes = Scrapes(metrics, refusal, further=further)
             server = HttpServer("metrics", METRICS_FLAG, address, scrapes.answer, context)
             await stack.enter_async_context(server)
-            manager.add_service("metrics server", server)
             urls["metrics"] = server.url
             addresses.append(f"metrics at {server.url}{PATH}")
         if addresses:

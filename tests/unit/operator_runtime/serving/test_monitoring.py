@@ -70,7 +70,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
     manager, metrics = await built()
     access = client_of("https://api.invalid").access
     renewal = Check("leaderElection", lambda: "overdue")
-    async with served(monitoring(FREE, FREE), manager, metrics, access, [renewal]):
+    async with served(monitoring(FREE, FREE), manager.awaited, metrics, access, [renewal]):
         found = urls(caplog.messages)
         assert await fetch(found["probes"] + "/healthz/ping") == (200, "ok")
         assert await fetch(found["probes"] + "/healthz/leaderElection") == (500, "internal server error: overdue\n")
@@ -80,7 +80,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         address = found["probes"].removeprefix("http://")
         for flag, taken in (("metrics", monitoring(FREE, address)), ("health-probe", monitoring(address, FREE))):
             with pytest.raises(ServingError, match=f"turn it off with --{flag}-bind-address=0"):
-                async with served(taken, manager, metrics, access):
+                async with served(taken, manager.awaited, metrics, access):
                     raise AssertionError("unreachable")
     with pytest.raises(OSError, match="refused"):
         await fetch(found["metrics"])
@@ -91,7 +91,7 @@ async def test_no_bytes_of_a_request_are_a_fault_of_the_operators(
     target: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     manager, metrics = await built()
-    async with served(monitoring(probes=FREE), manager, metrics, client_of("https://api.invalid").access) as urls:
+    async with served(monitoring(probes=FREE), manager.awaited, metrics, client_of("https://api.invalid").access) as urls:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(urls["probes"].rpartition(":")[2]))
         writer.write(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         answer = await reader.read()
@@ -105,10 +105,10 @@ async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
     access = client_of("https://api.invalid").access
-    async with served(monitoring(FREE), manager, metrics, access, checks.health, ready_checks=checks.ready) as urls:
+    async with served(monitoring(FREE), manager.awaited, metrics, access, checks.health, ready_checks=checks.ready) as urls:
         assert await fetch(urls["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
         assert set(urls) == {"probes"}
-    async with served(monitoring(), manager, metrics, access) as urls:
+    async with served(monitoring(), manager.awaited, metrics, access) as urls:
         assert urls == {}
 
 
@@ -116,7 +116,7 @@ async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: 
     manager, metrics = await built()
     where = monitoring(metrics=FREE, secure=True, cert_dir=tmp_path)
     with pytest.raises(ServingError, match=f"^--metrics-cert-dir={tmp_path}: "):
-        async with served(where, manager, metrics, client_of("https://api.invalid").access):
+        async with served(where, manager.awaited, metrics, client_of("https://api.invalid").access):
             raise AssertionError("unreachable")
 
 
