@@ -32,13 +32,7 @@ from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.from_settings import (
-    cluster_access,
-    election_config,
-    monitoring_config,
-    user_agent_of,
-    watched_namespaces,
-)
+from operator_runtime.from_settings import cluster_access, user_agent_of, watched_namespaces
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.ensure_object import Keeper
@@ -243,6 +237,9 @@ class Operator:
         def delay_s(key: ObjectKey) -> float:
             return own.put_off_s(key) or (0.0 if (found := owners()) is None else found.wait_s(key))
 
+        def initial_keys() -> Iterable[ObjectKey]:
+            return builder.initial_keys()
+
         workers = self.settings.workers if workers is None else workers
         observer = self._controller_metrics.observer(name, workers)
         queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(queued=observer.queued, worked=observer.worked))
@@ -253,7 +250,7 @@ class Operator:
             reconcile_timeout_s=self.settings.reconcile_timeout_s,
             drain_timeout_s=self.settings.shutdown_timeout_s,
             queue=queue,
-            initial_keys=lambda: builder.initial_keys(),
+            initial_keys=initial_keys,
             delay_s=delay_s,
             reconciled=observer.reconciled,
         )
@@ -321,7 +318,8 @@ async def serve(
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
-    election = election_of(election_config(settings, program), access, os.environ)
+    agent = user_agent_of(settings, program)
+    election = election_of(settings, access, os.environ, user_agent=agent, field_manager=program.name)
     async with AsyncExitStack() as stack:
         fence = None
         if election is not None:
@@ -331,7 +329,7 @@ async def serve(
         api = await stack.enter_async_context(
             ApiClient(
                 access,
-                user_agent=user_agent_of(settings, program),
+                user_agent=agent,
                 timeout_s=settings.request_timeout_s,
                 write_fence=fence,
             )
@@ -352,13 +350,14 @@ async def serve(
             add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
         operator.urls = await stack.enter_async_context(
             served(
-                monitoring_config(settings, program),
+                settings,
                 manager.awaited,
                 operator.metrics,
                 access,
                 operator.checks.health,
                 ready_checks=operator.checks.ready,
                 further=operator.further_metrics,
+                user_agent=agent,
             )
         )
         await manager.run(stop)

@@ -176,7 +176,6 @@ class Deletion:
             add=access.config.finalizer,
             events=None,
             owners=access.owners,
-            clock=access.clock,
         )
 
     async def add_finalizer(

@@ -187,8 +187,7 @@ class Controller(Generic[K]):
         self.begin()
         async with asyncio.TaskGroup() as group:
             workers = [
-                group.create_task(self._work(), name=f"{self.name}-worker-{number}")
-                for number in range(self.workers)
+                group.create_task(self._work(), name=f"{self.name}-worker-{number}") for number in range(self.workers)
             ]
             await self._stopping.wait()
             _, late = await asyncio.wait(workers, timeout=self._drain_timeout_s)

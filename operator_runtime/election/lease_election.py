@@ -45,7 +45,7 @@ from operator_runtime.election.lease_state import (
     lease_body,
     lease_of,
 )
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from math import inf
 import msgspec
 
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.timing import LONGEST_LEASE_S, Timing
+from operator_runtime.settings.timing import LONGEST_LEASE_S, Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from typing import cast
 
 from aiohttp import HttpVersion10, HttpVersion11, web
 
-from operator_runtime.serving.listening import ListenAddress, ServingError, sockets, url_of
+from operator_runtime.serving.listening import ServingError, sockets, url_of
 from operator_runtime.serving.responses import HttpResponse, text_response
+from operator_runtime.settings.listen_address import ListenAddress
 
 logger = logging.getLogger(__name__)
 

@@ -144,14 +144,22 @@ STATUS = "/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status"
     ("call", "url", "content_type"),
     [
         (write(content_type=APPLY_PATCH), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/apply-patch+yaml"),
-        (write(content_type=APPLY_PATCH, force=True), f"{ONE_DEPLOYMENT}?fieldManager=me&force=true", "application/apply-patch+yaml"),
+        (
+            write(content_type=APPLY_PATCH, force=True),
+            f"{ONE_DEPLOYMENT}?fieldManager=me&force=true",
+            "application/apply-patch+yaml",
+        ),
         (write(), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/merge-patch+json"),
         (
             write(MEMCACHEDS, subresource="status"),
             f"{STATUS}?fieldManager=me",
             "application/merge-patch+json",
         ),
-        (write(content_type=STRATEGIC_MERGE_PATCH), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/strategic-merge-patch+json"),
+        (
+            write(content_type=STRATEGIC_MERGE_PATCH),
+            f"{ONE_DEPLOYMENT}?fieldManager=me",
+            "application/strategic-merge-patch+json",
+        ),
     ],
     ids=["apply", "forced apply", "merge patch", "status", "strategic merge patch"],
 )

@@ -210,7 +210,9 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
         priorities.append(queue.core._processing[key][1])
         return waits_s.pop(0)
 
-    async with running(Controller("memcached", reconciler, queue=queue, delay_s=delay_s, reconciled=outcomes.reconciled)):
+    async with running(
+        Controller("memcached", reconciler, queue=queue, delay_s=delay_s, reconciled=outcomes.reconciled)
+    ):
         queue.add("a", priority=LOW_PRIORITY)
         assert await outcomes.wait_for(1) == [ReconcileOutcome.SUCCESS]
     assert reconciler.calls == ["a"]

@@ -28,7 +28,7 @@ from operator_runtime.election.lease_state import (
     WriteLease,
     Written,
 )
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 ME = Candidate("me", Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0))
 THEIRS = Lease("uid", "7", "them", 20.0, "then", 3)

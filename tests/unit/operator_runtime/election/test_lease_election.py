@@ -13,7 +13,7 @@ import pytest
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, NotFound, Unreachable, WriteRefused
 from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep, own_identity
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
 from tests.unit.operator_runtime.log_support import DEADLINE_S, Log, logged

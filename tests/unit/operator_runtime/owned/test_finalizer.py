@@ -47,9 +47,7 @@ class Fixture:
         self.outcomes: list[BaseException | Waiting] = []
         self.reports: list[Condition] = []
         self.report_error: Exception | None = None
-        self.finalizer = Finalizer(
-            NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report
-        )
+        self.finalizer = Finalizer(NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report)
 
     async def cleanup(self, obj: PlainObject) -> Waiting | None:
         self.cleaned.append(obj.name)

@@ -15,8 +15,9 @@ from hypothesis import given, strategies as st
 
 from operator_runtime.serving import http_server
 from operator_runtime.serving.http_server import PIECE_BYTES, HttpServer
-from operator_runtime.serving.listening import ListenAddress, ServingError, parse_address
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.responses import HttpResponse, text_response
+from operator_runtime.settings.listen_address import ListenAddress, parse_address
 
 DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)

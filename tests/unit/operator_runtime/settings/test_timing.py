@@ -1,6 +1,6 @@
 import pytest
 
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 
 @pytest.mark.parametrize(
