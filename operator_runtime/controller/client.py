@@ -7,7 +7,7 @@ manager, under which server-side apply and `kubectl --show-managed-fields` keep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
@@ -248,22 +248,10 @@ class Client:
         key, own_uid = identity_of(which)
         uid = own_uid if uid is None else uid
         namespace = checked_key(kind.resource, key)
-        try:
-            await self._api.delete(
-                kind.resource,
-                namespace,
-                key.name,
-                uid=uid,
-                resource_version=resource_version,
-                propagation=propagation,
-            )
-        except NotFound:
-            return
-        except Conflict:
-            if uid is None or await self._is_there(kind, key, uid):
-                raise
-            return
-        if (waiting := self._waiting()) is not None:
+        deletion = self._api.delete(
+            kind.resource, namespace, key.name, uid=uid, resource_version=resource_version, propagation=propagation
+        )
+        if await self._found(kind, key, uid, deletion) and (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
@@ -282,15 +270,9 @@ class Client:
             "deleteOptions": {"preconditions": {"uid": uid}},
         }
         manager, under = self.field_manager, (key.name, "eviction")
-        try:
-            await self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
-        except NotFound:
-            return
-        except Conflict:
-            if uid is None or await self._is_there(kind, key, uid):
-                raise
-            return
-        self.outdated(kind, pod)
+        eviction = self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
+        if await self._found(kind, key, uid, eviction):
+            self.outdated(kind, pod)
 
     async def _changed(self, kind: Kind[R], body: Body, subresource: str | None, **options: Any) -> R:
         answer = await self._patch(kind, body, subresource=subresource, **options)
@@ -302,11 +284,20 @@ class Client:
             kind.resource, body.namespace, body.name, body.content, field_manager=manager, **options
         )
 
-    async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
+    async def _found(self, kind: Kind[Any], key: ObjectKey, uid: str | None, removal: Awaitable[bytes]) -> bool:
+        """Report whether there was such an object to remove; Conflict where it is there, in another version."""
         try:
-            return bool((await self.get(kind, key)).uid == uid)
+            await removal
         except NotFound:
             return False
+        except Conflict:
+            try:
+                if uid is None or (await self.get(kind, key)).uid == uid:
+                    raise
+            except NotFound:
+                pass
+            return False
+        return True
 
     def _wrote(self, kind: Kind[R], answer: bytes, *, updated: bool = False, guard: object = None) -> R:
         """The object that a write was answered with, which the key that it was made for now waits to see.
