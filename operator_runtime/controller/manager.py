@@ -62,31 +62,26 @@ class Manager:
 
     def __init__(self, leadership: Leadership | None = None) -> None:
         self._leadership = leadership
-        self._reflectors: list[Reflector[Any]] = []
+        self.reflectors: list[Reflector[Any]] = []  # those that were added, for probes and metrics
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
         self.running = False  # once it has begun, nothing can be added any more
         self._ending = False
 
     @property
-    def reflectors(self) -> Sequence[Reflector[Any]]:
-        """Reflectors that were added, for probes and metrics."""
-        return tuple(self._reflectors)
-
-    @property
     def awaited(self) -> Sequence[Reflector[Any]]:
         """Reflectors that readiness depends on: the runnables do nothing before their first lists."""
-        return [each for each in self._reflectors if not each.optional]
+        return [each for each in self.reflectors if not each.optional]
 
     @property
     def settled(self) -> bool:
         """Report whether it has begun, and no runnable waits for a cache any more."""
-        return self.running and all(each.settled.is_set() for each in self._reflectors)
+        return self.running and all(each.settled.is_set() for each in self.reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`)."""
         self._check_not_running(f"the watch of {reflector.description}")
-        self._reflectors.append(reflector)
+        self.reflectors.append(reflector)
 
     def add_runnable(self, runnable: Runnable) -> None:
         """Run once all caches are settled; stopped before everything else.
@@ -121,7 +116,7 @@ class Manager:
                 background.create_task(self._until_end(name, service.run), name=name)
             watches = [
                 background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
-                for each in self._reflectors
+                for each in self.reflectors
             ]
             if await _unless(stop, self._synced()) and await _unless(stop, self._elected()):
                 await self._work(stop)
@@ -138,7 +133,7 @@ class Manager:
 
     async def _synced(self) -> None:
         """Wait for all caches, and log once which are missing when it takes long."""
-        syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
+        syncs = {asyncio.create_task(each.settled.wait()): each for each in self.reflectors}
         try:
             waiting = set(syncs)
             reported = waiting - waiting
@@ -153,8 +148,8 @@ class Manager:
         finally:
             for task in syncs:
                 task.cancel()
-        there = ", ".join(each.description for each in self._reflectors if each.refusal is None)
-        refused = [f"{each.description} ({each.refusal})" for each in self._reflectors if each.refusal is not None]
+        there = ", ".join(each.description for each in self.reflectors if each.refusal is None)
+        refused = [f"{each.description} ({each.refusal})" for each in self.reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""
         logger.info("caches are in sync: %s%s", there or "none", without)
 
