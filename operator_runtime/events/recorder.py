@@ -132,12 +132,7 @@ class EventRecorder:
             reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
             reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
             flush_s: seconds that what is still queued may take when the recorder is stopped.
-
-        Raises:
-            ValueError: a name is empty; the API server would refuse every event.
         """
-        if not reporting_controller or not reporting_instance:
-            raise ValueError("reporting_controller and reporting_instance must not be empty: name operator and process")
         self.written = 0
         self.dropped: Counter[DropReason] = Counter()
         self._api = api
