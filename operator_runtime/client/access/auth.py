@@ -56,7 +56,7 @@ def load_access(
         from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 
         config = read_kubeconfigs(paths, home=home)
-        return context_access(config, context or None, environ=environ, clock=time.monotonic, wall_clock=time.time)
+        return context_access(config, context or None, environ=environ)
 
     if kubeconfig:
         try:
@@ -85,7 +85,7 @@ def load_access(
     elif missing := account.missing():
         tried.append(f"this is not a pod ({', '.join(missing)})")
     else:
-        return account.access(clock=time.monotonic, wall_clock=time.time)
+        return account.access()
 
     if home is None:
         tried.append("HOME is not set, and this user has no home")
@@ -126,7 +126,7 @@ class ServiceAccount:
             *(f"{variable} is not set" for variable in variables if not self.environ.get(variable)),
         )
 
-    def access(self, *, clock: Callable[[], float], wall_clock: Callable[[], float]) -> ClusterAccess:
+    def access(self, *, clock: Callable[[], float] = time.monotonic) -> ClusterAccess:
         """The access of this pod. Call it only when nothing is `missing`.
 
         Raises NoClusterAccess where the variables name no usable server or proxy, or the file `namespace` holds no
@@ -138,9 +138,7 @@ class ServiceAccount:
             "mount the service account's token in the pod (automountServiceAccountToken), or correct"
             " --service-account-dir",
         )
-        identity = CachedIdentity(
-            "the pod's token", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
-        )
+        identity = CachedIdentity("the pod's token", fetch, clock=clock, max_age_s=TOKEN_FILE_PERIOD_S)
         tls = ClientTls(clock=clock, authority=Pem("the pod's certificate authority", path=self.directory / "ca.crt"))
         return ClusterAccess(
             server=server,

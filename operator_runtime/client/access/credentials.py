@@ -10,6 +10,7 @@ import asyncio
 import base64
 import logging
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,9 +114,9 @@ class CachedIdentity:
         name: str,
         fetch: Callable[[], Awaitable[Identity]],
         *,
-        clock: Callable[[], float],
-        wall_clock: Callable[[], float],
-        max_age_s: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        max_age_s: float | None = None,
     ) -> None:
         """
         Args:
