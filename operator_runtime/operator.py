@@ -186,8 +186,8 @@ class Operator:
         """Keeps objects of `kind` for those of `owners`, before or after their controller is added.
 
         Args:
-            kind: the kind that is owned; made by `plain`, or by `typed` with a dict, unless there are rules.
-            labels: label selector of the cache.
+            kind: made by `plain`, or by `typed` with a dict, unless there are rules.
+            labels: see `informer`.
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
             fixed: where there are no `rules`, as in `Rules`; so is `replace`.
             on_change: called with each write that was done; None has a line in the log and an event on the owner.
@@ -221,8 +221,7 @@ class Operator:
             reconcile: `async def reconcile(key: ObjectKey) -> Result`: make the world of one object as it should be.
             workers: reconciles at the same time; None for the setting's.
             when: which changes of an object of `kind` count.
-            labels: label selector of the watch.
-            crd_hint: what to do where the cluster does not know the kind, for the log.
+            labels: see `informer`, as `crd_hint`.
         """
         if not is_coroutine_function(reconcile):
             raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")

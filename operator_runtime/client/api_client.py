@@ -73,8 +73,7 @@ class ApiClient:
         Args:
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
-            write_fence: called before the bytes of each write go out; None lets all of them.
-            clock: monotonic seconds; shows which token an answer of 401 is about.
+            clock: shows which token an answer of 401 is about.
         """
         self.access = access
         self._user_agent = user_agent
@@ -118,16 +117,13 @@ class ApiClient:
         it was carried out is not known. Waiting for Retry-After is the caller's: it has a queue to wait in.
 
         Args:
-            query: of the URL, not yet encoded.
-            timeout_s: bound on the call from the connection to the last byte; None: the client's.
+            query: not yet encoded.
+            timeout_s: None for the client's.
             gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
-            max_bytes: bound on the answer; see `client.bounded_bodies`.
-            expected: what a success is held against; see `client.response_identity`.
-
-        Raises:
-            KubeError: one of the closed set of `client.errors`.
+            max_bytes: bound on the answer (`client.bounded_bodies`).
+            expected: what a success is held against (`client.response_identity`).
         """
         left_s = timeout_s or self._timeout_s
         refreshed = False
@@ -231,7 +227,7 @@ class ApiClient:
         strict: bool = False,
         guarded: bool = False,
     ) -> bytes:
-        """POST a new object. An existing name is a Conflict.
+        """A new object. An existing name is a Conflict.
 
         Args:
             under: name and subresource of an object where the body is of a subresource, such as an Eviction.
@@ -296,13 +292,7 @@ class ApiClient:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> bytes:
-        """Delete an object; finalizers may hold it up. Return the object as it is then, or a `Status`.
-
-        Args:
-            uid: of that object and no successor of its name, else a Conflict.
-            resource_version: in that version and no other, else a Conflict.
-            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
-        """
+        """Delete an object, as `controller.client.Client.delete`. Return it as it is then, or a `Status`."""
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = {
             "preconditions": {field: value for field, value in preconditions.items() if value is not None} or None,

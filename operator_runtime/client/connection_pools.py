@@ -73,7 +73,6 @@ class Pool:
             target: see `target_of`.
             lines: of its head, after those of the origin.
             timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
-            fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
 
         Raises:
             aiohttp.ClientError, OSError, TimeoutError: there is no answer.

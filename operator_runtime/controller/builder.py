@@ -86,9 +86,7 @@ class ControllerBuilder:
         Args:
             map_to_keys: the keys for an object; quick, and without I/O.
             when: which changes count.
-            labels: label selector of the watch.
-            crd_hint: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
+            labels: see `Operator.informer`, as `crd_hint` and `optional`.
             after_create: reconcile once more when the watch shows what a reconcile of the same key made; False where
                 that reconcile took the answer to its create for it.
 

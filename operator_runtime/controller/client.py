@@ -55,8 +55,7 @@ class Client:
     ) -> None:
         """
         Args:
-            own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
-                observed by `Resource.qualified_name`.
+            own_writes_of: what the controller of that name waits for; None where it waits for nothing.
             stores_of: the caches of a kind, into which the answers to updates go.
         """
         if not field_manager:

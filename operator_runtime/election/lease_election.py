@@ -89,13 +89,7 @@ class LeaseElection:
         end_process: Callable[[int], object] = os._exit,
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
-        """
-        Args:
-            client: for the election alone, without a write fence; it is closed at the end.
-            identity: see `own_identity`.
-            clock: seconds that never go back.
-            release_timeout_s: what letting go may take.
-        """
+        """`client` is for the election alone, without a write fence; it is closed at the end."""
         self.identity = identity
         self.lock = lock
         self.timing = timing

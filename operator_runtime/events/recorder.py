@@ -127,12 +127,7 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Args:
-            reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
-            reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
-            flush_s: seconds that what is still queued may take when the recorder is stopped.
-        """
+        """`reporting_instance` names this process; `flush_s` is what the rest may take when the recorder is stopped."""
         self.written = 0
         self.dropped: Counter[DropReason] = Counter()
         self._api = api

@@ -142,14 +142,8 @@ class Keeper(Generic[O, W, P]):
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `ensure`.
 
         What is not the owner's is not touched, without a word, and so is whatever is there of an optional kind whose
-        list the API server refuses.
-
-        Args:
-            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
-
-        Raises:
-            Forbidden: the API server refuses; the same is not requested again for `REFUSED_S`.
-            StaleCache: owner or object are not as the caches show them.
+        list the API server refuses. `propagation` is as in `Client.delete`. Raises Forbidden and StaleCache as
+        `ensure`.
         """
         live = self._store.get(key)
         if (done := self._decider.decide_removal(owner, live)) is not None:

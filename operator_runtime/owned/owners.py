@@ -151,8 +151,7 @@ class Owners(Generic[O]):
         """Around a write that puts an object right. If it is one too many, the log and an event report who else writes.
 
         Args:
-            verb: what is undone by the write.
-            fields: of the object, where they were changed.
+            verb: what is undone by the write, with the `fields` where they were changed.
             digest: see `Contention.repaired`.
             status: the object is the owner, and its status is written. A conflict counts as much then: another client
                 wrote it meanwhile.

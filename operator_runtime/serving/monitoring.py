@@ -72,11 +72,8 @@ async def served(
 
     Args:
         reflectors: the watches that readiness depends on.
-        access: where the API server is, for who may see metrics.
-        health_checks: of /healthz, besides the event loop.
-        ready_checks: of /readyz, besides the event loop and the watches.
+        access: with `user_agent`, to the API server, for who may see metrics.
         further: what there is to see besides /metrics, by its path.
-        user_agent: names us to the API server in reviews of who may see metrics.
 
     Raises:
         ValueError: two checks have one name.

@@ -235,15 +235,11 @@ class SimulatedCluster:
         """Misbehave from the next request on that fits, until the end of the block; what it stalls is answered then.
 
         Args:
-            fault: what to do: Refuse, Delay, Stall, Break, End or SendError; `simulator.faults` has them.
+            fault: Refuse, Delay, Stall, Break, End or SendError of `kube_simulator.faults`.
             verb: get, list, watch, create, update, patch, delete or deletecollection; what is empty fits all.
             resource: the plural, or plural/subresource.
-            namespace: of the request's path.
             agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s its name.
-            times: how many requests it is for; None for all.
-
-        Returns:
-            The rule; its `used` counts the requests that it has met.
+            times: how many requests it is for; None for all. The rule's `used` counts those that it has met.
         """
         faults, where = self.simulator.faults, {"verb": verb, "resource": resource, "namespace": namespace}
         rule = self.call(lambda: faults.add(fault, **where, agent=agent, times=times))

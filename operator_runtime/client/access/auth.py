@@ -39,14 +39,8 @@ def load_access(
     out. A proxy is the kubeconfig's `proxy-url`, else by `HTTPS_PROXY` and `NO_PROXY`; nothing else of the
     environment, and no ~/.netrc, counts.
 
-    Args:
-        kubeconfig: one path, as `--kubeconfig` gives it; "" counts as None.
-        context: None for the current one; "" counts as None.
-        service_account_dir: where a pod finds `token`, `ca.crt` and `namespace`.
-        environ: the variables of the process; plugins inherit them.
-
-    Raises:
-        NoClusterAccess: none of them is there, or the chosen one is wrong; lists what was tried and the remedy.
+    Plugins inherit `environ`. Raises NoClusterAccess, with what was tried and the remedy, where none of them is there,
+    or the chosen one is wrong.
     """
     home = _home(environ)
 
@@ -127,11 +121,7 @@ class ServiceAccount:
         )
 
     def access(self, *, clock: Callable[[], float] = time.monotonic) -> ClusterAccess:
-        """The access of this pod. Call it only when nothing is `missing`.
-
-        Raises NoClusterAccess where the variables name no usable server or proxy, or the file `namespace` holds no
-        name.
-        """
+        """The access of this pod, in which nothing is `missing`; NoClusterAccess where something of it is no use."""
         server = self._server()
         fetch = token_file(
             self.directory / "token",

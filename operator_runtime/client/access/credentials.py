@@ -121,8 +121,8 @@ class CachedIdentity:
         """
         Args:
             name: where the credential comes from, for messages.
-            fetch: gets the credential; raises AuthenticationUnavailable.
-            wall_clock: seconds since the epoch, for expiry times that others set.
+            fetch: raises AuthenticationUnavailable.
+            wall_clock: for expiry times that others set.
             max_age_s: fetch again after so long; None trusts the expiry time alone.
         """
         self._name = name
