@@ -14,7 +14,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -26,7 +26,7 @@ from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import ControllerBuilder
 from operator_runtime.controller.controller import Controller, Reconcile, Result
 from operator_runtime.controller.informers import Informers
-from operator_runtime.controller.manager import Leadership, Manager, Service
+from operator_runtime.controller.manager import Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
@@ -81,14 +81,14 @@ class Operator:
         *,
         namespaces: tuple[str, ...] = (),
         own_namespace: str = "",
-        leadership: Leadership | None = None,
+        elected: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self.settings = settings
         self.program = program
         self.api = api
         self.namespaces = namespaces
         self.own_namespace = own_namespace
-        self.manager = Manager(leadership)
+        self.manager = Manager(elected)
         self.events = EventRecorder(
             api,
             reporting_controller=settings.operator_name,
@@ -339,7 +339,7 @@ async def serve(
             api,
             namespaces=namespaces,
             own_namespace=(access.namespace or "") if access.in_pod else "",
-            leadership=election,
+            elected=election.elected if election is not None else None,
         )
         if election is not None:
             operator.metrics.add(lambda: election_families(election))

@@ -43,13 +43,6 @@ class Runnable(Service, Protocol):
     def name(self) -> str: ...
 
 
-class Leadership(Protocol):
-    """An election that this process stands for."""
-
-    async def elected(self) -> None:
-        """Wait until this process leads. That it does not any more ends the process elsewhere."""
-
-
 class UnexpectedEndError(Exception):
     """A part of the operator that runs for as long as the process does has ended."""
 
@@ -57,11 +50,11 @@ class UnexpectedEndError(Exception):
 class Manager:
     """Owns the life of reflectors, controllers and services. Add everything before `run`, or a RuntimeError is raised.
 
-    `leadership` is what the runnables wait for; None where there is no other replica.
+    The runnables wait for `elected`, with warm caches; None where there is no other replica.
     """
 
-    def __init__(self, leadership: Leadership | None = None) -> None:
-        self._leadership = leadership
+    def __init__(self, elected: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        self._elected = elected
         self.reflectors: list[Reflector[Any]] = []  # those that were added, for probes and metrics
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
@@ -118,7 +111,7 @@ class Manager:
                 background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
                 for each in self.reflectors
             ]
-            if await _unless(stop, self._synced()) and await _unless(stop, self._elected()):
+            if await _unless(stop, self._synced()) and (not self._elected or await _unless(stop, self._elected())):
                 await self._work(stop)
             self._ending = True
             for watch in watches:
@@ -152,11 +145,6 @@ class Manager:
         refused = [f"{each.description} ({each.refusal})" for each in self.reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""
         logger.info("caches are in sync: %s%s", there or "none", without)
-
-    async def _elected(self) -> None:
-        """Wait until this process leads, with warm caches."""
-        if self._leadership is not None:
-            await self._leadership.elected()
 
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as work:
