@@ -103,12 +103,13 @@ class ControllerBuilder:
         store = self._informers.store(kind, labels=labels, crd_hint=crd_hint, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
         controller, own, name = self.controller, self._own_writes, kind.resource.qualified_name
+        what, instead = f"a change of {kind.resource.kind}", "The change is treated as relevant."
 
         def changed(before: R | None, after: R | None) -> None:
             if not controller.begun:
                 return  # thousands come with the first lists, and `initial_keys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
-            counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
+            counts = not same(before, after) and self._holds(when, before, after, what=what, instead=instead)
             known = self._knows(store.known_to)
             new = after if counts and before is None and not after_create else None
             # A set: most changes map to the same key before and after.
@@ -146,7 +147,15 @@ class ControllerBuilder:
                 quick, without I/O, and no coroutine function.
         """
         check_plain(overdue, f"what controller {self.controller.name!r} begins with")
-        self._first_keys.append(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)))
+        what, instead = self.kind.resource.kind, "It keeps its turn."
+
+        def first() -> Iterable[ObjectKey]:
+            found = (
+                each for each in store.values() if self._holds(overdue, each, what=what, instead=instead, else_=False)
+            )
+            return map(key_of, found)
+
+        self._first_keys.append(first)
         return self
 
     def initial_keys(self) -> Iterable[ObjectKey]:
@@ -208,23 +217,14 @@ class ControllerBuilder:
 
         return keys
 
-    def _is(self, overdue: Callable[[R], bool], record: R) -> bool:
+    def _holds(self, test: Callable[..., bool], *of: object, what: str, instead: str, else_: bool = True) -> bool:
+        """What an author's function reports of these, of which the last is the newest; `else_` where it fails."""
         try:
-            return overdue(record)
+            return test(*of)
         except Exception as error:
-            what = _in_words(self.kind.resource.kind, record)
-            self._callback_errors.report(overdue, what, "It keeps its turn.", error)
-            return False
-
-    def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
-        try:
-            return when(before, after)
-        except Exception as error:
-            of = after if after is not None else before
-            self._callback_errors.report(
-                when, f"a change of {_in_words(what, of)}", "The change is treated as relevant.", error
-            )
-            return True
+            newest = next(each for each in reversed(of) if each is not None)
+            self._callback_errors.report(test, _in_words(what, newest), instead, error)
+            return else_
 
 
 def _in_words(what: str, of: object) -> str:
