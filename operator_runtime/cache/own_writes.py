@@ -1,9 +1,8 @@
 """Read your own writes: until the cache has shown what we wrote, a key is not reconciled on a stale cache.
 
 The cache lags a write by some milliseconds (14 ms in the median, 127 ms at the 99th percentile of a real API server;
-now and then it is ahead of the answer). A reconcile in between would see the object as it was and write again. No event
-is ever dropped for this: the key merely waits, and the event that shows the write is what enqueues it where its turn
-was put off.
+now and then it is ahead of the answer). A reconcile in between would write again. No event is ever dropped for this:
+the key merely waits, and the event that shows the write enqueues it where its turn was put off.
 
 Each controller has an `OwnWrites`, which `controller.client.Client` has expect what it writes. Its stores are observed
 after the handlers that enqueue its keys were added, so that these still find a key pending whose write an event is

@@ -1,8 +1,7 @@
 """Takes part in an election by a Lease: moves the bytes and the time that `lease_decision` decides about.
 
-It has connections of its own, so that a full pool of them costs no renewal. Nothing renews for an operator whose event
-loop hangs: its right to write has then ended when the loop turns again, which the write fence holds by the clock alone.
-A leader that has lost its Lease ends its process there and then, whatever the rest of it does.
+It has connections of its own, so that a full pool of them costs no renewal. A leader that has lost its Lease ends its
+process there and then, whatever the rest of it does.
 """
 
 from __future__ import annotations

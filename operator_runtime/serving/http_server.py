@@ -32,8 +32,8 @@ ACCEPT_PAUSE_S = 1.0
 class HttpServer:
     """Answers GETs at one address, from the beginning of an `async with` block to its end.
 
-    Any client may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
-    on, and the bytes of the answers that they do not take (`Connections`).
+    Any client may connect, so their number is bounded, from before a TLS handshake on, and the bytes of the answers
+    that they do not take (`Connections`).
     """
 
     def __init__(
@@ -253,10 +253,8 @@ ConnectionTask = asyncio.Task[None]
 class Connections:
     """The open connections of a server, which holds `most_bytes` of answers, all together, at most.
 
-    Any client that reaches a port may connect, send slowly and take nothing. So connections are counted from before a
-    TLS handshake on, and one more ends the one that has waited longest for its peer.
-
-    What is held for several counts once, and one may hold more where nothing else is held.
+    One connection more ends the one that has waited longest for its peer. What is held for several counts once, and one
+    may hold more where nothing else is held.
 
     Invariants:
         `_open` has each of them, and at most `most` of them. Of these `_waiting` has those that wait for their

@@ -1,8 +1,6 @@
 """Kubeconfig files: their schema as far as it is used, and how several of them become one, as kubectl does it.
 
-Read here rather than by kubernetes-asyncio, which is the field's usual reader: its exec plugins are neither cached nor
-bounded in time, key data stays in temporary files, a later file's current-context wins, loading it costs tens of MiB,
-and its OIDC refresh sends the client's secret over connections whose certificate it does not check.
+Why it is read here rather than by kubernetes-asyncio is in docs/decisions.md.
 """
 
 from __future__ import annotations
