@@ -104,14 +104,14 @@ class OwnWrites:
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
     ) -> None:
         """Await that an object, deleted for `key`, leaves or bears a deletionTimestamp."""
-        self._expect_end(key, kind, uid, object_key or key, _is_deleting)
+        self._expect_end(key, kind, uid, object_key or key, lambda record: getattr(record, "deleting", False))
 
     def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
         """Await that an object, which lost its last finalizer for `key`, leaves or is without.
 
         The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
         """
-        self._expect_end(key, kind, uid, object_key or key, _is_released)
+        self._expect_end(key, kind, uid, object_key or key, lambda record: not getattr(record, "finalizers", ()))
 
     def expect_change(self, key: ObjectKey, kind: str, held: Record) -> None:
         """A write for `key` found an object in another version than `held`, or gone: await that a store shows it."""
@@ -194,8 +194,13 @@ class OwnWrites:
                 return
             record = after if after is not None else before
             place = (kind, ObjectKey(record.namespace, record.name))
+
+            def arrived(each: _Expectation) -> bool:
+                # A predecessor that leaves shows nothing of what we wrote in its place.
+                return bool(before.uid == each.uid) if after is None else each.shown_by(after)
+
             for key in tuple(self._waiting.get(place, ())):
-                left = [each for each in self._pending[key] if each.place != place or not _arrived(each, before, after)]
+                left = [each for each in self._pending[key] if each.place != place or not arrived(each)]
                 if left:
                     self._pending[key] = left
                 else:
@@ -207,20 +212,5 @@ class OwnWrites:
         return seen
 
 
-def _is_deleting(record: Any) -> bool:
-    return bool(getattr(record, "deleting", False))
-
-
-def _is_released(record: Any) -> bool:
-    return not getattr(record, "finalizers", ())
-
-
 def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda record: record.uid != uid or ends(record)
-
-
-def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
-    if after is None:
-        # A predecessor that leaves shows nothing of what we wrote in its place.
-        return bool(before.uid == expectation.uid)
-    return expectation.shown_by(after)

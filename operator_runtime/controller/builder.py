@@ -110,12 +110,13 @@ class ControllerBuilder:
                 return  # thousands come with the first lists, and `initial_keys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._holds(when, before, after, what=what, instead=instead)
-            known = self._knows(store.known_to)
+            # The key whose reconcile knows of the change, as it is the answer to its own write.
+            context = current_reconcile.get() if store.known_to == controller.name else None
             new = after if counts and before is None and not after_create else None
             # A set: most changes map to the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
                 matters = counts and (new is None or not own.is_answer(key, name, new))
-                if (matters or own.wakes(key)) and key != known:
+                if (matters or own.wakes(key)) and (context is None or key != context.key):
                     controller.enqueue(key, priority=priority)
 
         store.add_handler(changed)
@@ -150,10 +151,9 @@ class ControllerBuilder:
         what, instead = self.kind.resource.kind, "It keeps its turn."
 
         def first() -> Iterable[ObjectKey]:
-            found = (
-                each for each in store.values() if self._holds(overdue, each, what=what, instead=instead, else_=False)
-            )
-            return map(key_of, found)
+            for each in store.values():
+                if self._holds(overdue, each, what=what, instead=instead, else_=False):
+                    yield key_of(each)
 
         self._first_keys.append(first)
         return self
@@ -182,11 +182,6 @@ class ControllerBuilder:
             if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
                 return ObjectKey(owned.namespace if self.kind.resource.namespaced else "", owner.name)
         return None
-
-    def _knows(self, known_to: str) -> object:
-        """The key whose reconcile knows of a change, as it is the answer to its own write."""
-        context = current_reconcile.get() if known_to == self.controller.name else None
-        return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
         """`map_to_keys` as a function that always gives several keys, and reports to the author where it does not."""

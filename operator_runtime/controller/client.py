@@ -15,7 +15,7 @@ from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient, Propagation
 from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
-from operator_runtime.client.resources import Resource, has_subresource
+from operator_runtime.client.resources import has_subresource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
@@ -219,7 +219,12 @@ class Client:
             return await self._changed(kind, patch_body(kind.resource, key, body), "status")
         except NotFound:
             await self._api.get(kind.resource, key.namespace or None, key.name)
-            raise NotFound(404, "NotFound", _no_status(kind.resource)) from None
+            raise NotFound(
+                404,
+                "NotFound",
+                f"{kind.resource.kind} has no status subresource: write `subresources: {{status: {{}}}}` into that "
+                f"version of the CustomResourceDefinition {kind.resource.qualified_name}",
+            ) from None
 
     async def delete(
         self,
@@ -345,10 +350,3 @@ class Client:
             return None
         own = self._own_writes_of(context.controller)
         return None if own is None else (own, context.key)
-
-
-def _no_status(resource: Resource) -> str:
-    return (
-        f"{resource.kind} has no status subresource: write `subresources: {{status: {{}}}}` into that version of the "
-        f"CustomResourceDefinition {resource.qualified_name}"
-    )

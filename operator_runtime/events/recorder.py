@@ -231,12 +231,6 @@ class EventRecorder:
             return recorded
         return self._queue.popleft() if self._queue else None
 
-    def _put_back(self, recorded: _Recorded) -> None:
-        if recorded.written == 0:
-            self._queue.appendleft(recorded)
-        else:
-            self._schedule_refresh(recorded)
-
     def _schedule_refresh(self, recorded: _Recorded) -> None:
         if recorded.written and recorded.count > recorded.written and not recorded.refresh_scheduled:
             recorded.refresh_scheduled = True
@@ -271,7 +265,10 @@ class EventRecorder:
                 failure = await self._try(recorded)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
-            self._put_back(recorded)
+            if recorded.written == 0:
+                self._queue.appendleft(recorded)
+            else:
+                self._schedule_refresh(recorded)
             raise
         if failure is not None:
             self._give_up(recorded, failure)
