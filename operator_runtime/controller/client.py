@@ -241,8 +241,7 @@ class Client:
         where an earlier try that was not answered has taken the object already.
 
         Args:
-            which: the object, and no successor of its name; or its key.
-            uid: of the object, where only its key is given.
+            which: the object, and no successor of its name; or its key, with the `uid` beside it.
             resource_version: delete that version alone.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
 

@@ -125,7 +125,6 @@ class Finalizer(Generic[A]):
         Args:
             name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
                 name would never go.
-            kind: of the objects, also one of Kubernetes' own.
             cleanup: what comes before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.

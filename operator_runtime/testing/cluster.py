@@ -6,11 +6,9 @@
             await client.create(SHOPS, {"metadata": {"name": "corner", "namespace": "default"}, "spec": {"size": 3}})
             await async_eventually(lambda: client.get(DEPLOYMENTS, key), is_scaled, ignoring=NotFound)
 
-One starts in about 10 ms, the first of a process in 30 ms, after some 0.7 s of imports: each test can have its own, and
-an author needs no fake of the client. What is asserted is what an API server would have stored and answered.
-
-The thread is why a test may block (`subprocess.run`, `eventually`) while the API server answers, and why an operator on
-the test's event loop cannot slow it down. `docs/simulator.md` has what it does as Kubernetes does, and what not.
+One starts in about 10 ms, the first of a process in 30 ms, after some 0.7 s of imports: each test can have its own. The
+thread is why a test may block (`subprocess.run`, `eventually`) while the API server answers. `docs/simulator.md` has
+what it does as Kubernetes does, and what not.
 
 It needs the extra `testing`, and no pytest; `plugin` has it as a fixture.
 """
@@ -202,8 +200,7 @@ class SimulatedCluster:
         One that ends before the block does cancels the block, and why it ended is raised. Its log is pytest's `caplog`.
 
         Args:
-            set_up: adds its controllers and whatever else, as `process.command.run` takes it.
-            settings: a subclass of RuntimeSettings; None where it has no settings of its own.
+            set_up: as `process.command.run` takes it, and `settings`.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
                 election, neither probes nor metrics, and else the defaults. Environment variables do not count.
