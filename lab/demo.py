@@ -99,7 +99,7 @@ async def play_the_kubelet(client: ApiClient, ready_after_s: float) -> None:
             new = [each["metadata"]["name"] for each in pods if not ready(each) and not terminating(each)]
             for name in new:
                 if name in seen:
-                    await client.merge_patch(
+                    await client.patch(
                         PODS,
                         NAMESPACE,
                         name,

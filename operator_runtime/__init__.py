@@ -27,9 +27,12 @@ if TYPE_CHECKING:
         UnreadableObject as UnreadableObject,
     )
     from operator_runtime.client.json_depth import decode_nested as decode_nested, shallow as shallow
-    from operator_runtime.controller.builder import (
-        Channel as Channel,
-        ControllerBuilder as ControllerBuilder,
+    from operator_runtime.controller.builder import ControllerBuilder as ControllerBuilder
+    from operator_runtime.controller.channel import Channel as Channel
+    from operator_runtime.controller.client import Client as Client
+    from operator_runtime.controller.controller import Result as Result, StaleCache as StaleCache
+    from operator_runtime.controller.manager import Service as Service
+    from operator_runtime.controller.predicates import (
         Predicate as Predicate,
         all_of as all_of,
         always as always,
@@ -39,9 +42,6 @@ if TYPE_CHECKING:
         labels_changed as labels_changed,
         none_of as none_of,
     )
-    from operator_runtime.controller.client import Client as Client
-    from operator_runtime.controller.controller import Result as Result, StaleCache as StaleCache
-    from operator_runtime.controller.manager import Service as Service
     from operator_runtime.crd.crd_generation import (
         CustomResource as CustomResource,
         PrinterColumn as PrinterColumn,

@@ -14,40 +14,30 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
-from operator_runtime.controller.builder import (
-    ControllerBuilder,
-    InitialKeys,
-    Predicate,
-    always,
-    own_writes_delay_s,
-)
-from operator_runtime.controller.controller import Controller, ControllerConfig, Reconcile
+from operator_runtime.controller.builder import ControllerBuilder
+from operator_runtime.controller.controller import Controller, Reconcile, Result
 from operator_runtime.controller.informers import Informers
-from operator_runtime.controller.manager import Leadership, Manager, Service
+from operator_runtime.controller.manager import Manager, Service
+from operator_runtime.controller.predicates import Predicate, always
+from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.from_settings import (
-    cluster_access,
-    election_config,
-    monitoring_config,
-    user_agent_of,
-    watched_namespaces,
-)
+from operator_runtime.from_settings import cluster_access, user_agent_of, watched_namespaces
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.ensure_object import Keeper
 from operator_runtime.owned.ensure_rules import Change, Ownable, Rules, record_changes, rules_for_bodies
-from operator_runtime.owned.owners import Owner, Owners, delayed, guarded
+from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
 from operator_runtime.serving.scrape import PATH
@@ -91,14 +81,14 @@ class Operator:
         *,
         namespaces: tuple[str, ...] = (),
         own_namespace: str = "",
-        leadership: Leadership | None = None,
+        elected: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self.settings = settings
         self.program = program
         self.api = api
         self.namespaces = namespaces
         self.own_namespace = own_namespace
-        self.manager = Manager(leadership)
+        self.manager = Manager(elected)
         self.events = EventRecorder(
             api,
             reporting_controller=settings.operator_name,
@@ -196,8 +186,8 @@ class Operator:
         """Keeps objects of `kind` for those of `owners`, before or after their controller is added.
 
         Args:
-            kind: the kind that is owned; made by `plain`, or by `typed` with a dict, unless there are rules.
-            labels: label selector of the cache.
+            kind: made by `plain`, or by `typed` with a dict, unless there are rules.
+            labels: see `informer`.
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
             fixed: where there are no `rules`, as in `Rules`; so is `replace`.
             on_change: called with each write that was done; None has a line in the log and an event on the owner.
@@ -231,36 +221,42 @@ class Operator:
             reconcile: `async def reconcile(key: ObjectKey) -> Result`: make the world of one object as it should be.
             workers: reconciles at the same time; None for the setting's.
             when: which changes of an object of `kind` count.
-            labels: label selector of the watch.
-            crd_hint: what to do where the cluster does not know the kind, for the log.
+            labels: see `informer`, as `crd_hint`.
         """
+        if not is_coroutine_function(reconcile):
+            raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
         own = OwnWrites()
-        config = ControllerConfig(
-            workers=self.settings.workers if workers is None else workers,
-            reconcile_timeout_s=self.settings.reconcile_timeout_s,
-            drain_timeout_s=self.settings.shutdown_timeout_s,
-        )
 
         def owners() -> Owners[Any] | None:
             return self._owners.get(id(kind))  # what is owned may be declared after the controller
 
-        initial_keys = InitialKeys()
-        observer = self._controller_metrics.observer(name, config.workers)
-        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
+        async def reconciled(key: ObjectKey) -> Result:
+            return await (reconcile(key) if (found := owners()) is None else found.reconcile(key, reconcile))
+
+        def delay_s(key: ObjectKey) -> float:
+            return own.put_off_s(key) or (0.0 if (found := owners()) is None else found.wait_s(key))
+
+        def initial_keys() -> Iterable[ObjectKey]:
+            return builder.initial_keys()
+
+        workers = self.settings.workers if workers is None else workers
+        observer = self._controller_metrics.observer(name, workers)
+        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(queued=observer.queued, worked=observer.worked))
         controller = Controller(
             name,
-            reconcile,
-            config=config,
+            reconciled,
+            workers=workers,
+            reconcile_timeout_s=self.settings.reconcile_timeout_s,
+            drain_timeout_s=self.settings.shutdown_timeout_s,
             queue=queue,
             initial_keys=initial_keys,
-            delay_s=delayed(owners, own_writes_delay_s(own)),
-            around=partial(guarded, owners),
-            observer=observer,
+            delay_s=delay_s,
+            reconciled=observer.reconciled,
         )
+        builder = ControllerBuilder(controller, kind, self._informers, own)
         self.manager.add_runnable(controller)
         self._controller_metrics.add_queue(name, queue.core)
         self._own_writes[name] = own
-        builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
         return builder.watches(kind, key_of, when=when, labels=labels, crd_hint=crd_hint)
 
@@ -321,7 +317,8 @@ async def serve(
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
-    election = election_of(election_config(settings, program), access, os.environ)
+    agent = user_agent_of(settings, program)
+    election = election_of(settings, access, os.environ, user_agent=agent, field_manager=program.name)
     async with AsyncExitStack() as stack:
         fence = None
         if election is not None:
@@ -331,7 +328,7 @@ async def serve(
         api = await stack.enter_async_context(
             ApiClient(
                 access,
-                user_agent=user_agent_of(settings, program),
+                user_agent=agent,
                 timeout_s=settings.request_timeout_s,
                 write_fence=fence,
             )
@@ -342,7 +339,7 @@ async def serve(
             api,
             namespaces=namespaces,
             own_namespace=(access.namespace or "") if access.in_pod else "",
-            leadership=election,
+            elected=election.elected if election is not None else None,
         )
         if election is not None:
             operator.metrics.add(lambda: election_families(election))
@@ -352,13 +349,14 @@ async def serve(
             add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
         operator.urls = await stack.enter_async_context(
             served(
-                monitoring_config(settings, program),
-                manager,
+                settings,
+                manager.awaited,
                 operator.metrics,
                 access,
                 operator.checks.health,
                 ready_checks=operator.checks.ready,
                 further=operator.further_metrics,
+                user_agent=agent,
             )
         )
         await manager.run(stop)

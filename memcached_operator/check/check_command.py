@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import orjson
 
 from memcached_operator import __version__
-from memcached_operator.about import PROGRAM
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import crd_differences, installing
@@ -42,7 +41,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.resources import Resource
 from operator_runtime.election.elections import ElectionError, lock_of
-from operator_runtime.from_settings import cluster_access, election_config, watched_namespaces
+from operator_runtime.from_settings import cluster_access, watched_namespaces
 from operator_runtime.process.flags import DONE, INTERRUPTED, printed
 
 NOT_OK: Final = 1
@@ -215,16 +214,15 @@ class _Checks:
             secure_metrics=settings.metrics_secure and settings.metrics_bind_address != "0",
             server_credentials=settings.server_credentials,
         )
-        election = election_config(settings, PROGRAM)
-        if election is None:
+        if not settings.leader_elect:
             return scope, ()
         try:
-            lock = lock_of(election, own=self._home, in_pod=self._in_pod)
+            lock = lock_of(settings, own=self._home, in_pod=self._in_pod)
         except ElectionError as error:  # the message ends with the remedy
             return scope, (Finding("election", Verdict.WRONG, str(error)),)
         if lock is None:
             return scope, (Finding("election", Verdict.OK, "outside a pod, leader election for life is skipped"),)
-        return replace(scope, election=election.mode, lock=lock), ()
+        return replace(scope, election=settings.leader_elect_mode, lock=lock), ()
 
     async def _service_account(self, account: ObjectKey, watched: tuple[str, ...]) -> Finding:
         try:

@@ -171,7 +171,6 @@ class Deletion:
             add=access.config.finalizer,
             events=None,
             owners=access.owners,
-            clock=access.clock,
         )
 
     async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:

@@ -16,7 +16,7 @@ from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spr
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels_of_body
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.features.disruption_budget.budget import BUDGETS
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 
@@ -91,9 +91,8 @@ async def install_crd(client: ApiClient) -> None:
     crd = memcached_crd()
     try:
         async with asyncio.timeout(_SERVED_WITHIN_S):
-            await client.apply(
-                CRDS, None, MEMCACHEDS.resource.qualified_name, crd, field_manager=_FIELD_MANAGER, force=True
-            )
+            name, manager = MEMCACHEDS.resource.qualified_name, _FIELD_MANAGER
+            await client.patch(CRDS, None, name, crd, field_manager=manager, content_type=APPLY_PATCH, force=True)
             while True:
                 if await _is_served(client):
                     return
@@ -120,7 +119,7 @@ async def _create(context: StepContext) -> str:
 
 async def _scale_up(context: StepContext) -> str:
     body = {"spec": {"size": 4}}
-    await context.client.merge_patch(MEMCACHEDS.resource, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
+    await context.client.patch(MEMCACHEDS.resource, NAMESPACE, EXAMPLE, body, field_manager=_FIELD_MANAGER)
     return await context.until_it_runs(EXAMPLE, 4)
 
 
@@ -135,7 +134,7 @@ async def _delete_deployment(context: StepContext) -> str:
 
 
 async def _edit_replicas(context: StepContext) -> str:
-    answer = await context.client.merge_patch(
+    answer = await context.client.patch(
         DEPLOYMENTS, NAMESPACE, EXAMPLE, {"spec": {"replicas": 1}}, field_manager=_FIELD_MANAGER
     )
     edited = orjson.loads(answer)["metadata"]["generation"]

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from memcached_operator.discovery.discovery_protocol import MAX_LINE, answer, version_of
-from operator_runtime.serving.listening import ListenAddress, sockets
+from operator_runtime.serving.listening import sockets
+from operator_runtime.settings.listen_address import ListenAddress
 
 # Requests that come together; clients wait for each answer.
 _AT_ONCE: Final = 16

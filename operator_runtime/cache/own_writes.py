@@ -1,9 +1,8 @@
 """Read your own writes: until the cache has shown what we wrote, a key is not reconciled on a stale cache.
 
 The cache lags a write by some milliseconds (14 ms in the median, 127 ms at the 99th percentile of a real API server;
-now and then it is ahead of the answer). A reconcile in between would see the object as it was and write again. No event
-is ever dropped for this: the key merely waits, and the event that shows the write is what enqueues it where its turn
-was put off.
+now and then it is ahead of the answer). A reconcile in between would write again. No event is ever dropped for this:
+the key merely waits, and the event that shows the write enqueues it where its turn was put off.
 
 Each controller has an `OwnWrites`, which `controller.client.Client` has expect what it writes. Its stores are observed
 after the handlers that enqueue its keys were added, so that these still find a key pending whose write an event is
@@ -12,6 +11,7 @@ about to show.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
 from operator_runtime.client.watch import Record
 
-# After this the watch is thought to lag for a reason of its own, and a live GET shows the state (kopf waits as long).
+logger = logging.getLogger(__name__)
+
+# After this the watch is thought to lag for a reason of its own (kopf waits as long).
 PATIENCE_S = 5.0
 
 
@@ -102,14 +104,14 @@ class OwnWrites:
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
     ) -> None:
         """Await that an object, deleted for `key`, leaves or bears a deletionTimestamp."""
-        self._expect_end(key, kind, uid, object_key or key, _is_deleting)
+        self._expect_end(key, kind, uid, object_key or key, lambda record: getattr(record, "deleting", False))
 
     def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
         """Await that an object, which lost its last finalizer for `key`, leaves or is without.
 
         The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
         """
-        self._expect_end(key, kind, uid, object_key or key, _is_released)
+        self._expect_end(key, kind, uid, object_key or key, lambda record: not getattr(record, "finalizers", ()))
 
     def expect_change(self, key: ObjectKey, kind: str, held: Record) -> None:
         """A write for `key` found an object in another version than `held`, or gone: await that a store shows it."""
@@ -134,26 +136,20 @@ class OwnWrites:
             (each.place, each.version) == ((kind, at), record.resource_version) for each in self._pending.get(key, ())
         )
 
-    def put_off(self, key: ObjectKey) -> None:
-        """Record that the turn of `key` came, and that `wait_s` has it wait."""
-        self._put_off.add(key)
-
-    def wait_s(self, key: ObjectKey) -> float:
-        """Seconds for which `key` should wait for its own writes; 0.0 when all have arrived or patience is over."""
+    def put_off_s(self, key: ObjectKey) -> float:
+        """The turn of `key` has come: seconds for which it is put off; 0.0 when all has arrived or patience is over."""
         if key not in self._pending:
             return 0.0
-        latest = max(expectation.deadline_s for expectation in self._pending[key])
-        return max(0.0, latest - self._clock())
-
-    def overdue(self, key: ObjectKey) -> bool:
-        """Report whether patience is over; if so, expectations are forgotten and the caller reads live objects."""
-        if key not in self._pending or self.wait_s(key) > 0.0:
-            return False
+        wait_s = max(each.deadline_s for each in self._pending[key]) - self._clock()
+        if wait_s > 0.0:
+            self._put_off.add(key)
+            return wait_s
+        logger.warning("%s: the watch has not shown the last write; continuing with what it shows", key)
         self.forget(key)
-        return True
+        return 0.0
 
     def forget(self, key: ObjectKey) -> None:
-        """The object behind `key` is gone."""
+        """Await nothing for `key` any more."""
         self._put_off.discard(key)
         for expectation in self._pending.pop(key, ()):
             self._unfile(key, expectation.place)
@@ -198,8 +194,13 @@ class OwnWrites:
                 return
             record = after if after is not None else before
             place = (kind, ObjectKey(record.namespace, record.name))
+
+            def arrived(each: _Expectation) -> bool:
+                # A predecessor that leaves shows nothing of what we wrote in its place.
+                return bool(before.uid == each.uid) if after is None else each.shown_by(after)
+
             for key in tuple(self._waiting.get(place, ())):
-                left = [each for each in self._pending[key] if each.place != place or not _arrived(each, before, after)]
+                left = [each for each in self._pending[key] if each.place != place or not arrived(each)]
                 if left:
                     self._pending[key] = left
                 else:
@@ -211,20 +212,5 @@ class OwnWrites:
         return seen
 
 
-def _is_deleting(record: Any) -> bool:
-    return bool(getattr(record, "deleting", False))
-
-
-def _is_released(record: Any) -> bool:
-    return not getattr(record, "finalizers", ())
-
-
 def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda record: record.uid != uid or ends(record)
-
-
-def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
-    if after is None:
-        # A predecessor that leaves shows nothing of what we wrote in its place.
-        return bool(before.uid == expectation.uid)
-    return expectation.shown_by(after)

@@ -41,12 +41,8 @@ _UNREADABLE_NAMES = 1000
 class StreamStatistics:
     """History of a stream; read by probes and metrics.
 
-    Attributes:
-        relists: complete snapshots taken, the first included.
-        last_byte_s: monotonic time of the last byte of an answer that was no refusal, its headers included, or of the
-            first request.
-        last_event_s: monotonic time of the last page or line.
-        unreadable: versions of objects that could not be decoded.
+    `last_byte_s` is the time of the last byte of an answer that was no refusal, its headers included, or of the first
+    request; `last_event_s` that of the last page or line.
     """
 
     restarts: dict[Cause, int] = field(default_factory=dict)
@@ -91,7 +87,7 @@ class Reflector(Generic[R]):
     ) -> None:
         """
         Args:
-            namespace: the scope, None for all namespaces.
+            namespace: None for all namespaces.
             number: which watch of this kind and scope it is; from the second on, its names show it.
             remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
             silence_limit_s: a stream without a byte for so long is dead.

@@ -196,7 +196,8 @@ class Store(Generic[R]):
             kept: keys that are there although no record of them could be read: what is held of them stays.
             version: the snapshot's own, from which its watch goes on.
         """
-        later = self._later(self._put_since.pop(namespace, set()), version)
+        held = ((key, self._records.get(key)) for key in self._put_since.pop(namespace, ()))
+        later = {key for key, each in held if each is not None and version_newer(each.resource_version, version)}
         missing = set(self.keys(namespace)) - kept - later
         self.relisting = True
         try:
@@ -212,11 +213,6 @@ class Store(Generic[R]):
                 self.remove(key)
         finally:
             self.relisting = False
-
-    def _later(self, keys: Iterable[ObjectKey], version: str) -> set[ObjectKey]:
-        """Return the keys of which a version later than this one is held."""
-        held = ((key, self._records.get(key)) for key in keys)
-        return {key for key, record in held if record is not None and version_newer(record.resource_version, version)}
 
     def _set(self, before: R | None, record: R) -> None:
         key = key_of(record)

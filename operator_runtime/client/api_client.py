@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from operator_runtime.client.access.auth import ClusterAccess
-from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, Stream, read_beginning, read_whole
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.connection_pools import ConnectionPools, WriteFence, describe
 from operator_runtime.client.errors import (
     KubeError,
@@ -38,6 +38,7 @@ from operator_runtime.client.response_identity import (
     uid_in,
 )
 from operator_runtime.client.retry import parse_retry_after
+from operator_runtime.client.stream import Stream
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -72,8 +73,7 @@ class ApiClient:
         Args:
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
-            write_fence: called before the bytes of each write go out; None lets all of them.
-            clock: monotonic seconds; shows which token an answer of 401 is about.
+            clock: shows which token an answer of 401 is about.
         """
         self.access = access
         self._user_agent = user_agent
@@ -117,16 +117,13 @@ class ApiClient:
         it was carried out is not known. Waiting for Retry-After is the caller's: it has a queue to wait in.
 
         Args:
-            query: of the URL, not yet encoded.
-            timeout_s: bound on the call from the connection to the last byte; None: the client's.
+            query: not yet encoded.
+            timeout_s: None for the client's.
             gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
-            max_bytes: bound on the answer; see `client.bounded_bodies`.
-            expected: what a success is held against; see `client.response_identity`.
-
-        Raises:
-            KubeError: one of the closed set of `client.errors`.
+            max_bytes: bound on the answer (`client.bounded_bodies`).
+            expected: what a success is held against (`client.response_identity`).
         """
         left_s = timeout_s or self._timeout_s
         refreshed = False
@@ -230,7 +227,7 @@ class ApiClient:
         strict: bool = False,
         guarded: bool = False,
     ) -> bytes:
-        """POST a new object. An existing name is a Conflict.
+        """A new object. An existing name is a Conflict.
 
         Args:
             under: name and subresource of an object where the body is of a subresource, such as an Eviction.
@@ -247,7 +244,7 @@ class ApiClient:
         self.writes[what, "create"] += 1
         return answer
 
-    async def apply(
+    async def patch(
         self,
         resource: Resource,
         namespace: str | None,
@@ -255,43 +252,35 @@ class ApiClient:
         body: object,
         *,
         field_manager: str,
-        force: bool,
-    ) -> bytes:
-        """Server-side apply: the fields in `body` become owned, fields that we applied before and left out vanish."""
-        query = {"fieldManager": field_manager}
-        if force:
-            query["force"] = "true"
-        return await self._patch(resource, namespace, name, body, APPLY_PATCH, query, None)
-
-    async def merge_patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        *,
-        field_manager: str,
+        content_type: str = MERGE_PATCH,
         subresource: str | None = None,
         strict: bool = False,
+        force: bool = False,
     ) -> bytes:
-        """JSON merge patch (RFC 7386): objects merge, everything else is replaced, null removes."""
-        query = _written_by(field_manager, strict)
-        return await self._patch(resource, namespace, name, body, MERGE_PATCH, query, subresource)
+        """Change an object, or apply it; return the object as it is then.
 
-    async def strategic_merge_patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        *,
-        field_manager: str,
-        subresource: str | None = None,
-        strict: bool = False,
-    ) -> bytes:
-        """Strategic merge patch: lists of built-in kinds merge by their key and obey `$patch` directives."""
-        query = _written_by(field_manager, strict)
-        return await self._patch(resource, namespace, name, body, STRATEGIC_MERGE_PATCH, query, subresource)
+        Args:
+            content_type: `MERGE_PATCH` (RFC 7386: objects merge, everything else is replaced, null removes),
+                `STRATEGIC_MERGE_PATCH` (lists of built-in kinds merge by their key and obey `$patch` directives), or
+                `APPLY_PATCH` (server-side: the fields in `body` become owned, fields that we applied before and left
+                out vanish).
+            strict: as in `create`.
+            force: have an apply take fields from other managers.
+        """
+        answer = await self.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            query=_written_by(field_manager, strict) | ({"force": "true"} if force else {}),
+            body=orjson.dumps(body),
+            content_type=content_type,
+            guarded=has_precondition(body),
+            expected=ExpectedObject(
+                SCALES if subresource == "scale" else resource, namespace or "", name, uid_in(body)
+            ),
+        )
+        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
+        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
+        return answer
 
     async def delete(
         self,
@@ -303,13 +292,7 @@ class ApiClient:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> bytes:
-        """Delete an object; finalizers may hold it up. Return the object as it is then, or a `Status`.
-
-        Args:
-            uid: of that object and no successor of its name, else a Conflict.
-            resource_version: in that version and no other, else a Conflict.
-            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
-        """
+        """Delete an object, as `controller.client.Client.delete`. Return it as it is then, or a `Status`."""
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = {
             "preconditions": {field: value for field, value in preconditions.items() if value is not None} or None,
@@ -322,31 +305,6 @@ class ApiClient:
             "DELETE", resource.path(namespace, name), body=body, guarded=guarded, expected=expected
         )
         self.writes[resource.qualified_name, "delete"] += 1
-        return answer
-
-    async def _patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: object,
-        content_type: str,
-        query: Mapping[str, str],
-        subresource: str | None,
-    ) -> bytes:
-        answer = await self.request(
-            "PATCH",
-            resource.path(namespace, name, subresource),
-            query=query,
-            body=orjson.dumps(body),
-            content_type=content_type,
-            guarded=has_precondition(body),
-            expected=ExpectedObject(
-                SCALES if subresource == "scale" else resource, namespace or "", name, uid_in(body)
-            ),
-        )
-        what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
-        self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
         return answer
 
     async def _headers(self) -> bytes:
@@ -362,7 +320,7 @@ class ApiClient:
             await self.access.credentials.reload_ca(started)
 
 
-def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
+def _written_by(field_manager: str, strict: bool) -> dict[str, str]:
     return {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
 
 

@@ -29,14 +29,10 @@ IDLE_CONNECTION_S = 60.0
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 10, 3
 
 WriteFence = Callable[[], None]
-"""Last check of a write, on the client's event loop: returns if it may go out at this moment, else raises
-`WriteRefused`.
+"""Last check of a write: returns if it may go out at this moment, else raises `WriteRefused`.
 
-A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right
-(`election.lease_state.may_write`) is checked when the connection is there, in the turn of the event loop in which the
-bytes are handed to it. After that come the rest of this turn, at whose end uvloop gives the bytes to the kernel, and
-the network: a write may arrive a moment after the right to it has ended, which the lengths of a lease leave time for
-(`election.lease_decision`). A process that ends when its right does sends none of it.
+It is made when the connection is there, in the turn of the event loop in which the bytes are handed to it. What the
+rest of the way takes, the lengths of a lease leave time for (`election.lease_decision`).
 """
 
 
@@ -73,7 +69,6 @@ class Pool:
             target: see `target_of`.
             lines: of its head, after those of the origin.
             timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
-            fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
 
         Raises:
             aiohttp.ClientError, OSError, TimeoutError: there is no answer.

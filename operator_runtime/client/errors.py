@@ -92,7 +92,6 @@ class ApiError(KubeError):
     Attributes:
         status: HTTP status code, or `Status.code` of an ERROR event.
         reason: `Status.reason`, "" when the server gave none.
-        message: the server's own words.
         retry_after_s: seconds to wait at least, None when the server did not send it.
         causes: the fields that the answer is about.
         name: of the object that the answer is about, "" where it names none.

@@ -35,17 +35,11 @@ class _Answer(msgspec.Struct):
     details: _Metadata | None = None
 
 
-class _List(msgspec.Struct):
-    kind: str = ""
-    apiVersion: str = ""
-
-
 class _Items(msgspec.Struct):
     items: list[_Item] | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
-_decode_list = msgspec.json.Decoder(_List).decode
 _decode_items = msgspec.json.Decoder(_Items).decode
 
 
@@ -115,12 +109,14 @@ class ExpectedList(NamedTuple):
         if body.startswith((beginning, other_order)):
             return
         try:
-            found = decode_nested(_decode_list, body)
+            found = decode_nested(_decode, body)
         except UNDECODABLE:
             return  # `frames.page_of` reports what is no list at all, and so it does of a `Status`
         if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):
             return
-        if found.apiVersion == resource.api_version and _may_be_named_otherwise(resource) and _is_of(resource, body):
+        # A CustomResourceDefinition may choose the name of its kind's lists; their items name the kind.
+        custom = "." in resource.group and not resource.group.endswith(".k8s.io")
+        if found.apiVersion == resource.api_version and custom and _is_of(resource, body):
             return
         raise MalformedAnswer(
             f"requested a list of {resource.qualified_name}, received {found.kind or 'no kind'}"
@@ -128,13 +124,8 @@ class ExpectedList(NamedTuple):
         )
 
 
-def _may_be_named_otherwise(resource: Resource) -> bool:
-    """Report whether a CustomResourceDefinition may choose the name of this kind's lists."""
-    return "." in resource.group and not resource.group.endswith(".k8s.io")
-
-
 def _is_of(resource: Resource, body: bytes) -> bool:
-    """Report whether a body is a list whose items name that kind, as those of such kinds do."""
+    """Report whether a body is a list whose items name that kind."""
     try:
         items = decode_nested(_decode_items, body).items
     except UNDECODABLE:

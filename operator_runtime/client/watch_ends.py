@@ -145,11 +145,8 @@ def judge(
 ) -> tuple[Cause, Recovery]:
     """Cause of an end, and what follows from it.
 
-    Args:
-        state: where the watch is; not one of pages, where a request ended by itself: a page came.
-        error: what ended the request, None where it ended by itself.
-        received_bytes: of the answer's body; 0 from a stream means that it was silent from end to end.
-        failures: how many requests in a row have failed, if this one has.
+    `state` is not one of pages where a request ended by itself: a page came. `failures`: how many in a row, if this is
+    one; the other arguments are as in `Watch.ended`.
     """
     silent = received_bytes == 0
     match error:

@@ -1,134 +1,28 @@
-"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels from outside."""
+"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.watch import Record
+from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, current_reconcile
 from operator_runtime.controller.informers import Informers
+from operator_runtime.controller.predicates import Predicate, always
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain
 from operator_runtime.objects.api_objects import ApiObject, same
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 
-logger = logging.getLogger(__name__)
-
 R = TypeVar("R", bound=Record)
 Owned = TypeVar("Owned", bound=ApiObject)
 E = TypeVar("E")
-T = TypeVar("T")
 
 MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 """What a change is a reason to reconcile: one key, several, or none."""
-
-
-Predicate = Callable[[T | None, T | None], bool]
-"""Choice of the changes that are worth a reconcile, as controller-runtime's predicates make it.
-
-It is called with the object before and after a change: None before means that it is new (or that the operator has just
-begun), None after that it is gone. A change of nothing but the resourceVersion enqueues nothing anyway. Predicates only
-spare work: a reconcile reads the state itself, so that one in vain does no harm.
-"""
-
-
-def always(before: object | None, after: object | None) -> bool:
-    """Let every change pass."""
-    return True
-
-
-def generation_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """The specification changed, or the deletion began, which counts the generation up as well.
-
-    The API server counts `metadata.generation` for custom resources with a status subresource and for most kinds with a
-    specification, but not for Pods, ConfigMaps, Secrets and Services: of these no change would count.
-    """
-    return _differ(before, after, lambda each: (each.generation, each.deleting))
-
-
-def labels_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """Report whether a label was set, changed or removed."""
-    return _differ(before, after, lambda each: each.labels)
-
-
-def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """Report whether an annotation was set, changed or removed."""
-    return _differ(before, after, lambda each: each.annotations)
-
-
-def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Hold where at least one of them does."""
-    return lambda before, after: any(each(before, after) for each in predicates)
-
-
-def all_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Let a change pass where all of the predicates do."""
-    return lambda before, after: all(each(before, after) for each in predicates)
-
-
-def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Hold where none of them does."""
-    return lambda before, after: not any(each(before, after) for each in predicates)
-
-
-def _differ(before: ApiObject | None, after: ApiObject | None, aspect: Callable[[ApiObject], object]) -> bool:
-    """Report whether `aspect` changed; an object that comes or goes always counts."""
-    return before is None or after is None or aspect(before) != aspect(after)
-
-
-class Channel(Generic[E]):
-    """Hands events from outside the cluster, such as a message or a timer, to the controllers that listen to it.
-
-    Nothing is kept: a controller that does not lead yet, or has not begun, reconciles everything when it begins. As
-    with any change, what was sent is only the reason for a reconcile, which must find the state itself.
-
-    Invariant: `_loop` and `_thread` are those of the first listener, and None before.
-    """
-
-    def __init__(self) -> None:
-        self._listeners: list[Callable[[E], None]] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
-
-    def listen(self, listener: Callable[[E], None]) -> None:
-        """Call `listener` with each event from now on, on the event loop that runs now, or RuntimeError."""
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._listeners.append(listener)
-
-    def send(self, event: E) -> None:
-        """Enqueue what `event` maps to. May be called from any thread; never waits."""
-        if self._loop is None:
-            return
-        if threading.get_ident() == self._thread:
-            self._deliver(event)
-        else:
-            self._loop.call_soon_threadsafe(self._deliver, event)
-
-    def _deliver(self, event: E) -> None:
-        for listener in self._listeners:
-            listener(event)
-
-
-class InitialKeys:
-    """Keys that a controller reconciles when it begins; its builder adds to them until it runs."""
-
-    def __init__(self) -> None:
-        self._first: list[Callable[[], Iterable[ObjectKey]]] = []
-        self._all: list[Callable[[], Iterable[ObjectKey]]] = []
-
-    def add(self, keys: Callable[[], Iterable[ObjectKey]], *, first: bool = False) -> None:
-        """Add further keys, or keys that come `first`."""
-        (self._first if first else self._all).append(keys)
-
-    def __call__(self) -> Iterable[ObjectKey]:
-        """List all keys as the caches hold them now, each once, in their order."""
-        return dict.fromkeys(key for keys in (*self._first, *self._all) for key in keys())
 
 
 class ControllerBuilder:
@@ -150,13 +44,13 @@ class ControllerBuilder:
         kind: Kind[Any],
         informers: Informers,
         own: OwnWrites,
-        initial_keys: InitialKeys,
     ) -> None:
         self.controller = controller
         self.kind = kind
         self._informers = informers
         self._own_writes = own
-        self._initial_keys = initial_keys
+        self._first_keys: list[Callable[[], Iterable[ObjectKey]]] = []
+        self._all_keys: list[Callable[[], Iterable[ObjectKey]]] = []
         self._callback_errors = CallbackErrors()
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
@@ -192,9 +86,7 @@ class ControllerBuilder:
         Args:
             map_to_keys: the keys for an object; quick, and without I/O.
             when: which changes count.
-            labels: label selector of the watch.
-            crd_hint: what to do where the cluster does not know the kind, for the log.
-            optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
+            labels: see `Operator.informer`, as `crd_hint` and `optional`.
             after_create: reconcile once more when the watch shows what a reconcile of the same key made; False where
                 that reconcile took the answer to its create for it.
 
@@ -211,24 +103,26 @@ class ControllerBuilder:
         store = self._informers.store(kind, labels=labels, crd_hint=crd_hint, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
         controller, own, name = self.controller, self._own_writes, kind.resource.qualified_name
+        what, instead = f"a change of {kind.resource.kind}", "The change is treated as relevant."
 
         def changed(before: R | None, after: R | None) -> None:
             if not controller.begun:
-                return  # thousands come with the first lists, and `InitialKeys` has them all
+                return  # thousands come with the first lists, and `initial_keys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
-            counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
-            known = self._knows(store.known_to)
+            counts = not same(before, after) and self._holds(when, before, after, what=what, instead=instead)
+            # The key whose reconcile knows of the change, as it is the answer to its own write.
+            context = current_reconcile.get() if store.known_to == controller.name else None
             new = after if counts and before is None and not after_create else None
             # A set: most changes map to the same key before and after.
             for key in {key for each in (before, after) if each is not None for key in keys(each)}:
                 matters = counts and (new is None or not own.is_answer(key, name, new))
-                if (matters or own.wakes(key)) and key != known:
+                if (matters or own.wakes(key)) and (context is None or key != context.key):
                     controller.enqueue(key, priority=priority)
 
         store.add_handler(changed)
         self._informers.when_late(store, self._enqueue_all)
         self._watched.append((name, store))
-        self._initial_keys.add(lambda: (key for each in store.values() for key in keys(each)))
+        self._all_keys.append(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
     def watches_channel(self, channel: Channel[E], map_to_keys: Callable[[E], MappedKeys]) -> ControllerBuilder:
@@ -254,12 +148,23 @@ class ControllerBuilder:
                 quick, without I/O, and no coroutine function.
         """
         check_plain(overdue, f"what controller {self.controller.name!r} begins with")
-        self._initial_keys.add(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)), first=True)
+        what, instead = self.kind.resource.kind, "It keeps its turn."
+
+        def first() -> Iterable[ObjectKey]:
+            for each in store.values():
+                if self._holds(overdue, each, what=what, instead=instead, else_=False):
+                    yield key_of(each)
+
+        self._first_keys.append(first)
         return self
+
+    def initial_keys(self) -> Iterable[ObjectKey]:
+        """The keys that the controller reconciles when it begins, as the caches hold them now, in their order."""
+        return dict.fromkeys(key for keys in (*self._first_keys, *self._all_keys) for key in keys())
 
     def _enqueue_all(self) -> None:
         """Enqueue all keys: what was done without a cache is done with it, also for those of whom it has nothing."""
-        for key in self._initial_keys():
+        for key in self.initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
@@ -277,11 +182,6 @@ class ControllerBuilder:
             if owner.controller and owner.kind == kind and owner.api_version.rpartition("/")[0] == group:
                 return ObjectKey(owned.namespace if self.kind.resource.namespaced else "", owner.name)
         return None
-
-    def _knows(self, known_to: str) -> object:
-        """The key whose reconcile knows of a change, as it is the answer to its own write."""
-        context = current_reconcile.get() if known_to == self.controller.name else None
-        return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
         """`map_to_keys` as a function that always gives several keys, and reports to the author where it does not."""
@@ -312,36 +212,14 @@ class ControllerBuilder:
 
         return keys
 
-    def _is(self, overdue: Callable[[R], bool], record: R) -> bool:
+    def _holds(self, test: Callable[..., bool], *of: object, what: str, instead: str, else_: bool = True) -> bool:
+        """What an author's function reports of these, of which the last is the newest; `else_` where it fails."""
         try:
-            return overdue(record)
+            return test(*of)
         except Exception as error:
-            what = _in_words(self.kind.resource.kind, record)
-            self._callback_errors.report(overdue, what, "It keeps its turn.", error)
-            return False
-
-    def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
-        try:
-            return when(before, after)
-        except Exception as error:
-            of = after if after is not None else before
-            self._callback_errors.report(
-                when, f"a change of {_in_words(what, of)}", "The change is treated as relevant.", error
-            )
-            return True
-
-
-def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
-    """Seconds for which a key must wait until the caches have shown its own writes; in the end it no longer does."""
-
-    def wait_s(key: ObjectKey) -> float:
-        if own_writes.overdue(key):
-            logger.warning("%s: the watch has not shown the last write; continuing with what it shows", key)
-        if wait := own_writes.wait_s(key):
-            own_writes.put_off(key)
-        return wait
-
-    return wait_s
+            newest = next(each for each in reversed(of) if each is not None)
+            self._callback_errors.report(test, _in_words(what, newest), instead, error)
+            return else_
 
 
 def _in_words(what: str, of: object) -> str:

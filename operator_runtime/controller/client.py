@@ -7,15 +7,15 @@ manager, under which server-side apply and `kubectl --show-managed-fields` keep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.api_client import ApiClient, Propagation
+from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient, Propagation
 from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
-from operator_runtime.client.resources import Resource, has_subresource
+from operator_runtime.client.resources import has_subresource
 from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
@@ -55,8 +55,7 @@ class Client:
     ) -> None:
         """
         Args:
-            own_writes_of: what the controller of that name waits for; None where it waits for nothing. Its stores are
-                observed by `Resource.qualified_name`.
+            own_writes_of: what the controller of that name waits for; None where it waits for nothing.
             stores_of: the caches of a kind, into which the answers to updates go.
         """
         if not field_manager:
@@ -147,14 +146,7 @@ class Client:
         if not whole.name:
             raise ValueError("metadata.name is missing: an apply needs the whole name; `create` makes generated ones")
         content = without_nones(whole.content)
-        answer = await self._api.apply(
-            kind.resource,
-            whole.namespace,
-            whole.name,
-            content,
-            field_manager=self.field_manager,
-            force=force,
-        )
+        answer = await self._patch(kind, whole._replace(content=content), content_type=APPLY_PATCH, force=force)
         return self._wrote(kind, answer, updated="uid" in content["metadata"])
 
     async def patch(
@@ -181,7 +173,7 @@ class Client:
         if subresource == "scale":
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
         key, uid = identity_of(which)
-        return await self._merge(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
+        return await self._changed(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
 
     async def strategic_patch(
         self,
@@ -197,16 +189,7 @@ class Client:
         """
         key, uid = identity_of(which)
         patch = patch_body(kind.resource, key, body, uid)
-        answer = await self._api.strategic_merge_patch(
-            kind.resource,
-            patch.namespace,
-            patch.name,
-            patch.content,
-            field_manager=self.field_manager,
-            subresource=subresource,
-            strict=strict,
-        )
-        return self._wrote(kind, answer, updated=True)
+        return await self._changed(kind, patch, subresource, strict=strict, content_type=STRATEGIC_MERGE_PATCH)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -233,10 +216,15 @@ class Client:
         key = key_of(obj)
         body = {"metadata": {"resourceVersion": obj.resource_version}, "status": difference}
         try:
-            return await self._merge(kind, patch_body(kind.resource, key, body), "status")
+            return await self._changed(kind, patch_body(kind.resource, key, body), "status")
         except NotFound:
             await self._api.get(kind.resource, key.namespace or None, key.name)
-            raise NotFound(404, "NotFound", _no_status(kind.resource)) from None
+            raise NotFound(
+                404,
+                "NotFound",
+                f"{kind.resource.kind} has no status subresource: write `subresources: {{status: {{}}}}` into that "
+                f"version of the CustomResourceDefinition {kind.resource.qualified_name}",
+            ) from None
 
     async def delete(
         self,
@@ -253,8 +241,7 @@ class Client:
         where an earlier try that was not answered has taken the object already.
 
         Args:
-            which: the object, and no successor of its name; or its key.
-            uid: of the object, where only its key is given.
+            which: the object, and no successor of its name; or its key, with the `uid` beside it.
             resource_version: delete that version alone.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
 
@@ -264,22 +251,10 @@ class Client:
         key, own_uid = identity_of(which)
         uid = own_uid if uid is None else uid
         namespace = checked_key(kind.resource, key)
-        try:
-            await self._api.delete(
-                kind.resource,
-                namespace,
-                key.name,
-                uid=uid,
-                resource_version=resource_version,
-                propagation=propagation,
-            )
-        except NotFound:
-            return
-        except Conflict:
-            if uid is None or await self._is_there(kind, key, uid):
-                raise
-            return
-        if (waiting := self._waiting()) is not None:
+        deletion = self._api.delete(
+            kind.resource, namespace, key.name, uid=uid, resource_version=resource_version, propagation=propagation
+        )
+        if await self._found(kind, key, uid, deletion) and (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
@@ -298,33 +273,34 @@ class Client:
             "deleteOptions": {"preconditions": {"uid": uid}},
         }
         manager, under = self.field_manager, (key.name, "eviction")
-        try:
-            await self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
-        except NotFound:
-            return
-        except Conflict:
-            if uid is None or await self._is_there(kind, key, uid):
-                raise
-            return
-        self.outdated(kind, pod)
+        eviction = self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
+        if await self._found(kind, key, uid, eviction):
+            self.outdated(kind, pod)
 
-    async def _merge(self, kind: Kind[R], body: Body, subresource: str | None, *, strict: bool = False) -> R:
-        answer = await self._api.merge_patch(
-            kind.resource,
-            body.namespace,
-            body.name,
-            body.content,
-            field_manager=self.field_manager,
-            subresource=subresource,
-            strict=strict,
-        )
+    async def _changed(self, kind: Kind[R], body: Body, subresource: str | None, **options: Any) -> R:
+        answer = await self._patch(kind, body, subresource=subresource, **options)
         return self._wrote(kind, answer, updated=True, guard=body.content.get("metadata", {}).get("resourceVersion"))
 
-    async def _is_there(self, kind: Kind[Any], key: ObjectKey, uid: str) -> bool:
+    async def _patch(self, kind: Kind[Any], body: Body, **options: Any) -> bytes:
+        manager = self.field_manager
+        return await self._api.patch(
+            kind.resource, body.namespace, body.name, body.content, field_manager=manager, **options
+        )
+
+    async def _found(self, kind: Kind[Any], key: ObjectKey, uid: str | None, removal: Awaitable[bytes]) -> bool:
+        """Report whether there was such an object to remove; Conflict where it is there, in another version."""
         try:
-            return bool((await self.get(kind, key)).uid == uid)
+            await removal
         except NotFound:
             return False
+        except Conflict:
+            try:
+                if uid is None or (await self.get(kind, key)).uid == uid:
+                    raise
+            except NotFound:
+                pass
+            return False
+        return True
 
     def _wrote(self, kind: Kind[R], answer: bytes, *, updated: bool = False, guard: object = None) -> R:
         """The object that a write was answered with, which the key that it was made for now waits to see.
@@ -373,10 +349,3 @@ class Client:
             return None
         own = self._own_writes_of(context.controller)
         return None if own is None else (own, context.key)
-
-
-def _no_status(resource: Resource) -> str:
-    return (
-        f"{resource.kind} has no status subresource: write `subresources: {{status: {{}}}}` into that version of the "
-        f"CustomResourceDefinition {resource.qualified_name}"
-    )

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
 from operator_runtime.client.retry import check_seconds
-from operator_runtime.diagnostics.callback_errors import is_coroutine_function
-from operator_runtime.diagnostics.failure_log import LIMIT, FailureLog, HotLoopDetector, ReconcileTimeout, TerminalError
+from operator_runtime.diagnostics.failure_log import FailureLog, ReconcileTimeout, TerminalError
+from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT, HotLoopDetector
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 
@@ -77,13 +77,6 @@ class ReconcileOutcome(StrEnum):
     BUG = "bug"
 
 
-class ReconcileObserver(Protocol):
-    """Gets each reconcile of one controller as it ends."""
-
-    def reconciled(self, outcome: ReconcileOutcome, seconds: float) -> None:
-        """Record how a reconcile ended, and how long it took."""
-
-
 # Makes ids of this process differ from those of its predecessor in the same log. One draw, not one per reconcile.
 _PROCESS_ID = secrets.token_hex(3)
 
@@ -100,30 +93,6 @@ class ReconcileContext(NamedTuple):
 
 
 current_reconcile: ContextVar[ReconcileContext | None] = ContextVar("current_reconcile", default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerConfig:
-    """The knobs of one controller.
-
-    Attributes:
-        workers: reconciles at the same time. controller-runtime's single one is its most complained-of default; a
-            reconcile mostly waits for the API server.
-        reconcile_timeout_s: seconds after which a reconcile is cancelled and counted as failed.
-        drain_timeout_s: seconds that reconciles may still take after `stop`.
-    """
-
-    workers: int = 16
-    reconcile_timeout_s: float = 60.0
-    drain_timeout_s: float = 20.0
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise ValueError(f"workers is {self.workers}: a controller needs at least 1")
-        check_seconds("reconcile_timeout_s", self.reconcile_timeout_s)
-        check_seconds("drain_timeout_s", self.drain_timeout_s)
-        if not self.reconcile_timeout_s:
-            raise ValueError(f"reconcile_timeout_s is {self.reconcile_timeout_s}: it must be more than 0 seconds")
 
 
 # A worker that finds one ready key after another and never has to wait lets the loop breathe after this long: with
@@ -150,35 +119,42 @@ class Controller(Generic[K]):
         name: str,
         reconcile: Reconcile[K],
         *,
-        config: ControllerConfig | None = None,
+        workers: int = 16,
+        reconcile_timeout_s: float = 60.0,
+        drain_timeout_s: float = 20.0,
         queue: AsyncWorkQueue[K] | None = None,
         initial_keys: Callable[[], Iterable[K]] = tuple,
         delay_s: Callable[[K], float] = lambda _: 0.0,
-        around: Callable[[Reconcile[K]], Reconcile[K]] = lambda reconcile: reconcile,
-        observer: ReconcileObserver | None = None,
+        reconciled: Callable[[ReconcileOutcome, float], None] = lambda outcome, seconds: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
             name: names the controller in logs and metrics.
-            reconcile: coroutine function that makes the world of one key as it should be; else a TypeError is raised.
+            reconcile: makes the world of one key as it should be.
+            workers: reconciles at the same time. controller-runtime's single one is its most complained-of default; a
+                reconcile mostly waits for the API server.
+            reconcile_timeout_s: a reconcile that takes longer is cancelled and counted as failed.
+            drain_timeout_s: how long reconciles may still take after `stop`.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
-            around: gives `reconcile` with what comes before and after it.
+            reconciled: called with each outcome and the seconds that it took.
         """
-        if not is_coroutine_function(reconcile):
-            raise TypeError(f"the reconciler of controller {name!r} is not a coroutine function: write `async def`")
+        if workers < 1:
+            raise ValueError(f"workers is {workers}: a controller needs at least 1")
         self.name = name
-        self.config = config or ControllerConfig()
+        self.workers = workers
+        self._reconcile_timeout_s = reconcile_timeout_s
+        self._drain_timeout_s = drain_timeout_s
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
-        self.reconcile: Final = around(reconcile)
+        self.reconcile: Final = reconcile
         self.delay_s: Final = delay_s
         self._initial_keys = initial_keys
-        self._observer = observer
+        self._reconciled = reconciled
         self._clock = clock
         self._sequence = itertools.count(1)
-        self._failures = FailureLog[K](clock)
-        self._hot_loops = HotLoopDetector[K]()
+        self._failures = FailureLog(clock)
+        self._hot_loops = HotLoopDetector()
         self.begun = False  # nothing is enqueued yet
         self._stopping = asyncio.Event()
 
@@ -211,17 +187,16 @@ class Controller(Generic[K]):
         self.begin()
         async with asyncio.TaskGroup() as group:
             workers = [
-                group.create_task(self._work(), name=f"{self.name}-worker-{number}")
-                for number in range(self.config.workers)
+                group.create_task(self._work(), name=f"{self.name}-worker-{number}") for number in range(self.workers)
             ]
             await self._stopping.wait()
-            _, late = await asyncio.wait(workers, timeout=self.config.drain_timeout_s)
+            _, late = await asyncio.wait(workers, timeout=self._drain_timeout_s)
             if unfinished := self.queue.core.processing:
                 log.warning(
                     "%s: cancelled %d reconciles that had not finished within %g s of the stop",
                     self.name,
                     unfinished,
-                    self.config.drain_timeout_s,
+                    self._drain_timeout_s,
                 )
             for worker in late:
                 worker.cancel()
@@ -259,12 +234,11 @@ class Controller(Generic[K]):
                 )
         finally:
             current_reconcile.reset(token)
-        if self._observer is not None:
-            self._observer.reconciled(outcome, self._clock() - began)
+        self._reconciled(outcome, self._clock() - began)
 
     async def _attempt(self, key: K) -> ReconcileOutcome:
         queue = self.queue
-        limit = asyncio.timeout(self.config.reconcile_timeout_s)
+        limit = asyncio.timeout(self._reconcile_timeout_s)
         try:
             async with limit:
                 result = await self.reconcile(key)
@@ -289,7 +263,7 @@ class Controller(Generic[K]):
             return ReconcileOutcome.TERMINAL
         except Exception as error:
             if limit.expired() and isinstance(error, TimeoutError):
-                late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
+                late = ReconcileTimeout(f"not finished within {self._reconcile_timeout_s:g} s, cancelled")
                 self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
                 return ReconcileOutcome.TIMEOUT
             retry_after_s = error.retry_after_s if isinstance(error, ApiError) else None

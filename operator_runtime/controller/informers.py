@@ -63,21 +63,22 @@ class Informers:
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
         """Return the error of a namespace's first list, so that a cache has none of it; None where it was allowed."""
-        (reflectors,) = (each.reflectors for each in self._stores.values() if each.store is store)
-        if len(reflectors) == 1 and reflectors[0].namespace is None:
-            return lambda _namespace: reflectors[0].refusal
+        by_namespace = {each.namespace: each for each in self._reflectors_of(store)}
+        everywhere = by_namespace.get(None)
 
         def refusal(namespace: str) -> KubeError | None:
-            return next((each.refusal for each in reflectors if each.namespace in (None, namespace)), None)
+            reflector = everywhere or by_namespace.get(namespace)
+            return None if reflector is None else reflector.refusal
 
         return refusal
 
     def when_late(self, store: Store[Any], late: Callable[[], None]) -> None:
         """Call `late` when a first list of a cache comes after it was refused."""
-        for informer in self._stores.values():
-            if informer.store is store:
-                for reflector in informer.reflectors:
-                    reflector.when_late.append(late)
+        for reflector in self._reflectors_of(store):
+            reflector.when_late.append(late)
+
+    def _reflectors_of(self, store: Store[Any]) -> list[Reflector[Any]]:
+        return next(each.reflectors for each in self._stores.values() if each.store is store)
 
     def _watched(self, kind: Kind[R], labels: str) -> _Informer:
         resource = kind.resource

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from operator_runtime.cache.reflector import Reflector
@@ -43,13 +43,6 @@ class Runnable(Service, Protocol):
     def name(self) -> str: ...
 
 
-class Leadership(Protocol):
-    """An election that this process stands for."""
-
-    async def elected(self) -> None:
-        """Wait until this process leads. That it does not any more ends the process elsewhere."""
-
-
 class UnexpectedEndError(Exception):
     """A part of the operator that runs for as long as the process does has ended."""
 
@@ -57,36 +50,31 @@ class UnexpectedEndError(Exception):
 class Manager:
     """Owns the life of reflectors, controllers and services. Add everything before `run`, or a RuntimeError is raised.
 
-    `leadership` is what the runnables wait for; None where there is no other replica.
+    The runnables wait for `elected`, with warm caches; None where there is no other replica.
     """
 
-    def __init__(self, leadership: Leadership | None = None) -> None:
-        self._leadership = leadership
-        self._reflectors: list[Reflector[Any]] = []
+    def __init__(self, elected: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        self._elected = elected
+        self.reflectors: list[Reflector[Any]] = []  # those that were added, for probes and metrics
         self._runnables: list[Runnable] = []
         self._services: list[tuple[str, Service]] = []
         self.running = False  # once it has begun, nothing can be added any more
         self._ending = False
 
     @property
-    def reflectors(self) -> Sequence[Reflector[Any]]:
-        """Reflectors that were added, for probes and metrics."""
-        return tuple(self._reflectors)
-
-    @property
     def awaited(self) -> Sequence[Reflector[Any]]:
         """Reflectors that readiness depends on: the runnables do nothing before their first lists."""
-        return [each for each in self._reflectors if not each.optional]
+        return [each for each in self.reflectors if not each.optional]
 
     @property
     def settled(self) -> bool:
         """Report whether it has begun, and no runnable waits for a cache any more."""
-        return self.running and all(each.settled.is_set() for each in self._reflectors)
+        return self.running and all(each.settled.is_set() for each in self.reflectors)
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
         """Feed a cache from the start on; the runnables wait until it is settled (`Reflector.settled`)."""
         self._check_not_running(f"the watch of {reflector.description}")
-        self._reflectors.append(reflector)
+        self.reflectors.append(reflector)
 
     def add_runnable(self, runnable: Runnable) -> None:
         """Run once all caches are settled; stopped before everything else.
@@ -121,9 +109,9 @@ class Manager:
                 background.create_task(self._until_end(name, service.run), name=name)
             watches = [
                 background.create_task(self._until_end(f"watch of {each.description}", each.run), name=each.description)
-                for each in self._reflectors
+                for each in self.reflectors
             ]
-            if await self._synced(stop) and await self._leads(stop):
+            if await _unless(stop, self._synced()) and (not self._elected or await _unless(stop, self._elected())):
                 await self._work(stop)
             self._ending = True
             for watch in watches:
@@ -136,46 +124,27 @@ class Manager:
         if not self._ending:
             raise UnexpectedEndError(f"{name} ended by itself")
 
-    async def _synced(self, stop: asyncio.Event) -> bool:
-        """Wait for all caches, and log once which are missing when it takes long; False when `stop` came first."""
-        stopping = asyncio.create_task(stop.wait())
-        syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
+    async def _synced(self) -> None:
+        """Wait for all caches, and log once which are missing when it takes long."""
+        syncs = {asyncio.create_task(each.settled.wait()): each for each in self.reflectors}
         try:
             waiting = set(syncs)
             reported = waiting - waiting
-            while waiting and not stopping.done():
-                await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+            while waiting:
+                await asyncio.wait(waiting, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}
-                if late == waiting != reported and not stopping.done():
+                if late == waiting != reported:
                     missing = ", ".join(sorted(syncs[task].description for task in late))
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
                     reported = late
                 waiting = late
-            if stopping.done():
-                return False
         finally:
-            for task in (stopping, *syncs):
+            for task in syncs:
                 task.cancel()
-        there = ", ".join(each.description for each in self._reflectors if each.refusal is None)
-        refused = [f"{each.description} ({each.refusal})" for each in self._reflectors if each.refusal is not None]
+        there = ", ".join(each.description for each in self.reflectors if each.refusal is None)
+        refused = [f"{each.description} ({each.refusal})" for each in self.reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""
         logger.info("caches are in sync: %s%s", there or "none", without)
-        return True
-
-    async def _leads(self, stop: asyncio.Event) -> bool:
-        """Wait until this process leads, with warm caches; False when `stop` came first."""
-        if self._leadership is None:
-            return True
-        stopping = asyncio.create_task(stop.wait())
-        elected = asyncio.create_task(self._leadership.elected(), name="election")
-        try:
-            await asyncio.wait({stopping, elected}, return_when=asyncio.FIRST_COMPLETED)
-            if elected.done():
-                elected.result()  # its error, if it is one
-            return not stopping.done()
-        finally:
-            stopping.cancel()
-            elected.cancel()
 
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as work:
@@ -188,3 +157,16 @@ class Manager:
                     raise UnexpectedEndError(f"{ended.get_name()} ended by itself")
             for each in self._runnables:
                 each.stop()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do this until its end; False when `stop` came first."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()  # its error, if it is one
+        return not stopping.done()
+    finally:
+        working.cancel()
+        stopping.cancel()

@@ -1,8 +1,4 @@
-"""Errors of an author's functions while a cache takes a change: they are logged and stop nothing.
-
-A mapping function, a predicate or an index function that fails on one object must not end a process that takes care of
-a thousand others: it would end again at each start, for as long as that object is there.
-"""
+"""Errors of an author's functions while a cache takes a change: they are logged and stop nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log of keys whose reconciles fail, and detection of keys that are reconciled without end."""
+"""Log of keys whose reconciles fail."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import logging
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 from operator_runtime.client.errors import Conflict, KubeError, Unreachable
 from operator_runtime.diagnostics.report_pace import ReportPace
 
 log = logging.getLogger(__name__)
-
-K = TypeVar("K", bound=Hashable)
 
 
 class TerminalError(Exception):
@@ -46,7 +43,7 @@ class _Streak:
     reminder: ReportPace = field(default_factory=ReportPace)
 
 
-class FailureLog(Generic[K]):
+class FailureLog:
     """Log of failing keys: a line when it begins, when the reason changes, at growing intervals, and when it is over.
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
@@ -57,10 +54,10 @@ class FailureLog(Generic[K]):
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._streaks: dict[K, _Streak] = {}
-        self._speaker: K | None = None
+        self._streaks: dict[Hashable, _Streak] = {}
+        self._speaker: Hashable = None
 
-    def failed(self, key: K, error: BaseException, retry_in_s: float | None) -> None:
+    def failed(self, key: Hashable, error: BaseException, retry_in_s: float | None) -> None:
         """An attempt failed; the next one comes after `retry_in_s` seconds, or, if None, when the object changes."""
         now = self._clock()
         streak = self._streaks.get(key)
@@ -87,7 +84,7 @@ class FailureLog(Generic[K]):
             exc_info=None if expected or not new else error,
         )
 
-    def worked(self, key: K) -> None:
+    def worked(self, key: Hashable) -> None:
         if not self._streaks:
             return
         streak = self._streaks.pop(key, None)
@@ -101,7 +98,7 @@ class FailureLog(Generic[K]):
                 self._clock() - streak.began,
             )
 
-    def _is_minor(self, key: K, error: BaseException, streak: _Streak, now: float) -> bool:
+    def _is_minor(self, key: Hashable, error: BaseException, streak: _Streak, now: float) -> bool:
         if isinstance(error, Conflict):
             streak.conflicts += 1
             return streak.conflicts == 1
@@ -110,45 +107,3 @@ class FailureLog(Generic[K]):
         if self._speaker is None and now >= streak.began + _UNREACHABLE_WORDS_S:
             self._speaker = key
         return key != self._speaker and now < streak.began + _UNREACHABLE_QUIET_S
-
-
-# So often within so long is worth a word: ten times a second for a minute, while a key that enqueues itself is
-# reconciled some hundred times a second. Nothing that people or controllers do to one object comes near it.
-LIMIT, WINDOW_S = 600, 60.0
-# Keys that are counted at a time.
-_COUNTED = 32
-
-
-class HotLoopDetector(Generic[K]):
-    """Pure: counts the keys that come often, in a table that does not grow with the number of keys.
-
-    Most often, what the reconcile itself writes enqueues the key. The algorithm is that of Misra and Gries ("Finding
-    repeated elements", 1982): where all counters are taken, each loses one. A key is counted too low by at most a 33rd
-    of all reconciles, and never too high.
-    """
-
-    def __init__(self) -> None:
-        self._counts: dict[K, int] = {}
-        self._began = float("-inf")
-        self._reminder = ReportPace()
-
-    def reconciled(self, key: K, now: float) -> float | None:
-        """Record a reconcile; return in how many seconds there were `LIMIT` of the key, if that is reported now."""
-        counts = self._counts
-        if now - self._began > WINDOW_S:
-            counts.clear()
-            self._began = now
-        count = counts.get(key, 0) + 1
-        if count == 1 and len(counts) >= _COUNTED:
-            for each in tuple(counts):
-                if counts[each] == 1:
-                    del counts[each]
-                else:
-                    counts[each] -= 1
-            return None
-        counts[key] = count
-        if count < LIMIT:
-            return None
-        took_s, self._began = now - self._began, now
-        counts.clear()
-        return took_s if self._reminder.due(now) else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
 
@@ -14,7 +13,7 @@ from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.runtime_settings import RuntimeSettings
 from operator_runtime.telemetry.metrics import counter, gauge
 
 if TYPE_CHECKING:
@@ -33,59 +32,46 @@ class ElectionError(KubeError):
     """An election was requested that cannot be held here. The message has what is missing, and the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionConfig:
-    """Configuration of leader election: by a Lease that is renewed, or by a ConfigMap that its owner frees.
-
-    `namespace` None is this pod's own; `user_agent` names us to the API server.
-    """
-
-    mode: Literal["lease", "life"]
-    name: str
-    namespace: str | None
-    timing: Timing
-    user_agent: str
-    field_manager: str
-
-
-def election_of(config: ElectionConfig | None, access: ClusterAccess, environ: Mapping[str, str]) -> Election | None:
+def election_of(
+    settings: RuntimeSettings, access: ClusterAccess, environ: Mapping[str, str], *, user_agent: str, field_manager: str
+) -> Election | None:
     """The election to stand for; None where this process leads without one. Raises as `lock_of`."""
-    if config is None:
+    if not settings.leader_elect:
         return None
-    lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)
+    lock = lock_of(settings, own=access.namespace, in_pod=access.in_pod)
     if lock is None:
         logger.info("leader election for life is skipped: this is not a pod, so that there is nothing to own a lock")
         return None
     # An election by a Lease bounds each request itself, and more closely.
-    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.timing.renew_deadline_s)
-    if config.mode == "lease":
+    client = ApiClient(access, user_agent=user_agent, timeout_s=settings.timing.renew_deadline_s)
+    if settings.leader_elect_mode == "lease":
         from operator_runtime.election.lease_election import LeaseElection, own_identity
 
-        return LeaseElection(client, lock, own_identity(environ), config.timing, field_manager=config.field_manager)
+        return LeaseElection(client, lock, own_identity(environ), settings.timing, field_manager=field_manager)
     from operator_runtime.election.leader_for_life import LifeElection
 
     pod_name = environ.get("POD_NAME") or socket.gethostname()
-    return LifeElection(client, lock, pod_name, field_manager=config.field_manager)
+    return LifeElection(client, lock, pod_name, field_manager=field_manager)
 
 
-def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectKey | None:
+def lock_of(settings: RuntimeSettings, *, own: str | None, in_pod: bool) -> ObjectKey | None:
     """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
 
     Raises ElectionError where an election was requested that cannot be held here.
     """
-    if config.mode == "life" and not in_pod:
+    if settings.leader_elect_mode == "life" and not in_pod:
         return None
     own = own if in_pod else None
-    namespace = config.namespace or own
+    namespace = settings.leader_elect_namespace or own
     if namespace is None:
         where = "the pod's service account names none" if in_pod else "this is not a pod"
         raise ElectionError(f"leader election needs a namespace, and {where}: give {NAMESPACE_FLAG}")
-    if config.mode == "life" and own is not None and namespace != own:
+    if settings.leader_elect_mode == "life" and own is not None and namespace != own:
         raise ElectionError(
             f"{NAMESPACE_FLAG} {namespace}: a leader for life is elected in the namespace of its pod, {own}, as a"
             " Pod owns nothing elsewhere; leave the flag out"
         )
-    return ObjectKey(namespace, config.name)
+    return ObjectKey(namespace, settings.leader_elect_id or f"{settings.operator_name}-lock")
 
 
 def election_families(election: Election) -> Iterator[Metric]:

@@ -7,11 +7,9 @@ What makes it safe, and what it rests on:
 
 - No two clocks are ever compared. A candidate only reads its own clock, which never goes back, how long ago something
   happened here. The times in the Lease are for people.
-- The leader counts from before: its right to write lasts `renew_deadline_s` from the moment *before* it sent the last
-  renewal that was taken. A candidate counts from after: the holder keeps its right until `lease_s` (the holder's own
-  number) has passed since the moment *after* this candidate first got to see the record as it is now. The first ends
-  before the second as long as clocks run at rates that differ by less than the two lengths do; `Timing` holds them
-  so far apart that a difference of 10 % leaves time for what was sent last to arrive.
+- The leader's right to write lasts `renew_deadline_s` from the moment *before* it sent the last renewal that was taken;
+  for a candidate it lasts `lease_s` (the holder's own number) from the moment *after* it first got to see the record as
+  it is now. `Timing` holds the two so far apart that clocks may run at rates that differ by 10 %.
 - Every write of the Lease carries the uid and the version of the record that it replaces, so that one of several
   candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and fetches.
 - All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
@@ -30,7 +28,6 @@ from math import inf
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,
-    ElectionEnd,
     Event,
     Failed,
     Fetch,
@@ -172,7 +169,7 @@ def _releasing(me: Candidate, state: State, now: float) -> Step:
     """Let go of the Lease, as this process ends."""
     idle = state.phase is Phase.STANDBY and not isinstance(state.request, WriteLease)
     if idle and not state.in_doubt:
-        return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
+        return replace(state, phase=Phase.ENDED), ()
     if state.phase is not Phase.RELEASING:
         state = replace(state, phase=Phase.RELEASING, write_until=-inf, next_at=now)
     return _decide(me, state, now)
@@ -211,7 +208,7 @@ def _decide(me: Candidate, state: State, now: float) -> Step:
     is_own = lease is not None and lease.holder == me.identity
     if state.phase is Phase.RELEASING:
         if lease is None or not is_own:
-            return replace(state, phase=Phase.ENDED), (ElectionEnd(),)
+            return replace(state, phase=Phase.ENDED), ()
         return _send(state, WriteLease(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
     if now < state.held_until:
         return state, ()

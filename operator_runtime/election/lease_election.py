@@ -1,8 +1,7 @@
 """Takes part in an election by a Lease: moves the bytes and the time that `lease_decision` decides about.
 
-It has connections of its own, so that a full pool of them costs no renewal. Nothing renews for an operator whose event
-loop hangs: its right to write has then ended when the loop turns again, which the write fence holds by the clock alone.
-A leader that has lost its Lease ends its process there and then, whatever the rest of it does.
+It has connections of its own, so that a full pool of them costs no renewal. A leader that has lost its Lease ends its
+process there and then, whatever the rest of it does.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from operator_runtime.election.lease_state import (
     lease_body,
     lease_of,
 )
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 logger = logging.getLogger(__name__)
 
@@ -89,18 +88,7 @@ class LeaseElection:
         end_process: Callable[[int], object] = os._exit,
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
-        """
-        Args:
-            client: for the election alone, without a write fence; it is closed at the end.
-            identity: see `own_identity`.
-            clock: seconds that never go back.
-            release_timeout_s: what letting go may take.
-
-        Raises:
-            ValueError: the lengths of the protocol do not fit together.
-        """
-        if problems := timing.problems():
-            raise ValueError("; ".join(problems))
+        """`client` is for the election alone, without a write fence; it is closed at the end."""
         self.identity = identity
         self.lock = lock
         self.timing = timing
@@ -230,7 +218,7 @@ class LeaseElection:
                     if over is None:
                         stored = await self._client.create(LEASES, namespace, body, field_manager=self._field_manager)
                     else:
-                        stored = await self._client.merge_patch(
+                        stored = await self._client.patch(
                             LEASES, namespace, name, body, field_manager=self._field_manager
                         )
                     return Written(self._lease(stored))

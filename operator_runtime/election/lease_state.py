@@ -10,7 +10,7 @@ from math import inf
 import msgspec
 
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.timing import LONGEST_LEASE_S, Timing
+from operator_runtime.settings.timing import LONGEST_LEASE_S, Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,7 @@ class Lost:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionEnd:
-    """End of the election: nothing is held any more, and no request is in flight."""
-
-
-Action = Fetch | WriteLease | Lead | Lost | ElectionEnd
+Action = Fetch | WriteLease | Lead | Lost
 
 
 class Phase(StrEnum):
@@ -174,13 +169,8 @@ class State:
     in_doubt: bool = False
     failure: str = ""
 
-    @property
-    def right_ends_at(self) -> float:
-        """Time until which writes may go out as things stand; -inf where none may."""
-        return -inf if self.disputed else self.write_until
-
     def may_write(self, now: float) -> bool:
-        return now < self.right_ends_at
+        return now < self.write_until and not self.disputed
 
 
 # The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.

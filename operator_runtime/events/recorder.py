@@ -127,17 +127,7 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Args:
-            reporting_controller: names the operator, e.g. `cache.example.com/memcached-operator`.
-            reporting_instance: names this process, e.g. its pod; cut to 128 bytes.
-            flush_s: seconds that what is still queued may take when the recorder is stopped.
-
-        Raises:
-            ValueError: a name is empty; the API server would refuse every event.
-        """
-        if not reporting_controller or not reporting_instance:
-            raise ValueError("reporting_controller and reporting_instance must not be empty: name operator and process")
+        """`reporting_instance` names this process; `flush_s` is what the rest may take when the recorder is stopped."""
         self.written = 0
         self.dropped: Counter[DropReason] = Counter()
         self._api = api
@@ -241,12 +231,6 @@ class EventRecorder:
             return recorded
         return self._queue.popleft() if self._queue else None
 
-    def _put_back(self, recorded: _Recorded) -> None:
-        if recorded.written == 0:
-            self._queue.appendleft(recorded)
-        else:
-            self._schedule_refresh(recorded)
-
     def _schedule_refresh(self, recorded: _Recorded) -> None:
         if recorded.written and recorded.count > recorded.written and not recorded.refresh_scheduled:
             recorded.refresh_scheduled = True
@@ -281,7 +265,10 @@ class EventRecorder:
                 failure = await self._try(recorded)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
-            self._put_back(recorded)
+            if recorded.written == 0:
+                self._queue.appendleft(recorded)
+            else:
+                self._schedule_refresh(recorded)
             raise
         if failure is not None:
             self._give_up(recorded, failure)
@@ -298,7 +285,7 @@ class EventRecorder:
             seen = recorded.count
             patch = series_patch(seen, recorded.last_ns)
             try:
-                await self._api.merge_patch(
+                await self._api.patch(
                     EVENTS, recorded.event.namespace, recorded.name, patch, field_manager=self._field_manager
                 )
                 recorded.written = seen

@@ -79,7 +79,6 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """Namespace of the object, "" for a cluster-scoped one."""
         return self.metadata.namespace
 
     @property

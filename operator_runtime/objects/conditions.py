@@ -97,11 +97,9 @@ def set_conditions(
     merged = {condition.type: condition for condition in live or ()}
     for condition in desired:
         before = merged.get(condition.type)
-        if before is not None and before.lastTransitionTime and _is_as_desired(before, condition, generation):
-            continue
-        since = before.lastTransitionTime if before is not None and before.status == condition.status else now
+        since = (before.lastTransitionTime or now) if before is not None and before.status == condition.status else now
         merged[condition.type] = msgspec.structs.replace(
-            condition, lastTransitionTime=since or now, observedGeneration=generation
+            condition, lastTransitionTime=since, observedGeneration=generation
         )
     return tuple(merged.values())
 
@@ -110,8 +108,3 @@ def rfc3339(moment: datetime | None = None) -> str:
     """A time of the API, to the second; None for the present one."""
     # strftime takes four times as long, and a reconcile needs this each time.
     return (moment or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-
-
-def _is_as_desired(live: Condition, desired: Condition, generation: int) -> bool:
-    content = live.status, live.reason, live.message, live.observedGeneration
-    return content == (desired.status, desired.reason, desired.message, generation)

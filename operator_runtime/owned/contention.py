@@ -5,9 +5,8 @@ object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until n
 `WINDOW_S`.
 
 The owner of a contested object is reconciled once in `CONTESTED_EVERY_S`. Such a reconcile makes one write at most, a
-repair of an owned object or of the owner's status, and two in a row never both repair an owned object, so that neither
-keeps the other waiting for ever. Nor does one owned object keep another waiting: what a reconcile had no write left for
-has the next one that may repair. What the user changes, which shows in a new `metadata.generation`, is not held back.
+repair of an owned object or of the owner's status, and two in a row never both repair an owned object. What it had no
+write left for has the next one that may repair. What the user changes (a new `metadata.generation`) is not held back.
 """
 
 from __future__ import annotations

@@ -39,11 +39,8 @@ class LastWrite(NamedTuple):
 class Create:
     """Creation of an object that does not exist.
 
-    Attributes:
-        drift: another client has deleted it.
-        replaces: it was deleted to be replaced, or it was to go before.
-        owner_in_doubt: the owner may be gone, too, which the watch has not shown.
-        fields: what could not be changed of the one that it replaces.
+    `drift`: another client has deleted it. `replaces`: it was deleted to be replaced, or it was to go before, as its
+    `fields` could not be changed. `owner_in_doubt`: the owner may be gone, too, which the watch has not shown.
     """
 
     drift: bool

@@ -106,7 +106,9 @@ class Keeper(Generic[O, W, P]):
         """
         key = self._rules.key(desired)
         if (why := self._refusal(key.namespace)) is not None:
-            raise self._unwatched(why)
+            words = why.message if isinstance(why, ApiError) and why.message else str(why)
+            resource = self._kind.resource
+            raise Unwatched(f"The {resource.kind} is left as it is, as {resource.plural} cannot be watched: {words}")
         live = self._store.get(key)
         seen = has_status(owner) if seen is None else seen
         if seen and (last := self._last(owner, key)) is not None and not last.deleted_uid:
@@ -124,7 +126,8 @@ class Keeper(Generic[O, W, P]):
                 raise StaleCache(f"no watch may report the deletion of what is not in the cache: {kept.waiting}")
             return kept
         except NotOwned as error:
-            if live is not None and not self._may_show(live):
+            # One whose type does not give labels has none.
+            if live is not None and not self._store.selection.may_hold(live.namespace, getattr(live, "labels", {})):
                 self._owners.refusals.add(key_of(owner), self._kind, key, desired, error)
             raise
         except Forbidden as error:
@@ -142,14 +145,8 @@ class Keeper(Generic[O, W, P]):
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `ensure`.
 
         What is not the owner's is not touched, without a word, and so is whatever is there of an optional kind whose
-        list the API server refuses.
-
-        Args:
-            propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
-
-        Raises:
-            Forbidden: the API server refuses; the same is not requested again for `REFUSED_S`.
-            StaleCache: owner or object are not as the caches show them.
+        list the API server refuses. `propagation` is as in `Client.delete`. Raises Forbidden and StaleCache as
+        `ensure`.
         """
         live = self._store.get(key)
         if (done := self._decider.decide_removal(owner, live)) is not None:
@@ -296,16 +293,6 @@ class Keeper(Generic[O, W, P]):
         if isinstance(claimed, NotOwned):
             raise claimed
         return EnsureResult(answer) if claimed is None else claimed
-
-    def _may_show(self, live: P) -> bool:
-        """Report whether the cache has, or may yet have, an object; one whose type does not give labels has none."""
-        labels = getattr(live, "labels", {})
-        return self._store.selection.may_hold(live.namespace, labels)
-
-    def _unwatched(self, error: KubeError) -> Unwatched:
-        resource = self._kind.resource
-        why = error.message if isinstance(error, ApiError) and error.message else str(error)
-        return Unwatched(f"The {resource.kind} is left as it is, as {resource.plural} cannot be watched: {why}")
 
     def _gone(self) -> StaleCache:
         return StaleCache(f"the {self._owners.kind.resource.kind} no longer exists: the cache is stale")

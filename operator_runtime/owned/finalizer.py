@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -44,9 +43,9 @@ _NAME = re.compile(rf"(?=[^/]{{1,253}}/){SUBDOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{
 _OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){SUBDOMAIN}")
 # Another client that changes the object between our read and our write does so once or twice, not for ever.
 _TRIES = 5
-# The report on an object that was not reconciled for so long is forgotten: another client removed it. If not, the same
-# is reported once more.
-_FORGET_AFTER_S = 3600.0
+# Reports on so many objects are remembered, as nothing shows which ones another client removed. The same is reported
+# once more of one that was forgotten and is still there.
+MOST_UNFINISHED = 1000
 # The condition that a report is given.
 CONDITION = "Finalized"
 
@@ -95,13 +94,11 @@ class _Unfinished:
     """A cleanup that is not done.
 
     Attributes:
-        reconciled_s: when it was last tried.
         cut_off: what is yet to be reported of one that was cancelled. The next attempt begins with it: a cleanup that
             hangs is cancelled each time, and would never be seen in the status.
         waits: what was last reported of one that waits.
     """
 
-    reconciled_s: float
     cut_off: str = ""
     waits: str = ""
 
@@ -109,8 +106,7 @@ class _Unfinished:
 class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
-    `_unfinished` has cleanups by the object's uid, in the order in which they were last tried. Nothing reports an
-    object that another client removes, so what was not tried for long is forgotten.
+    `_unfinished` has cleanups by the object's uid, in the order in which they were last tried.
     """
 
     def __init__(
@@ -124,13 +120,11 @@ class Finalizer(Generic[A]):
         events: EventRecorder | None,
         owners: Owners[A] | None = None,
         report: Callable[[A, Condition], Awaitable[object]] | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
             name: `DOMAIN/NAME`, such as `shells.example.com/finalizer`. It never changes: objects that carry a former
                 name would never go.
-            kind: of the objects, also one of Kubernetes' own.
             cleanup: what comes before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.
@@ -160,7 +154,6 @@ class Finalizer(Generic[A]):
         self._events = events
         self._owners = owners
         self._report = report
-        self._clock = clock
         self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
 
     async def finalize(self, obj: A) -> Finalized[A]:
@@ -170,7 +163,6 @@ class Finalizer(Generic[A]):
             Exception: whatever the cleanup raised, after it was reported; let it pass, and the controller tries again.
             KubeError: a write failed, likewise; `StaleCache` where there is nothing left to write to.
         """
-        self._forget_the_unseen()
         if not obj.deleting:
             if not self._add or self.name in obj.finalizers:
                 return Finalized(Stage.LIVE, obj)
@@ -178,9 +170,10 @@ class Finalizer(Generic[A]):
         if self.name not in obj.finalizers:
             self._unfinished.pop(obj.uid, None)
             return Finalized(Stage.GOING, obj)
-        unfinished = self._unfinished.setdefault(obj.uid, _Unfinished(self._clock()))
-        unfinished.reconciled_s = self._clock()
+        unfinished = self._unfinished.setdefault(obj.uid, _Unfinished())
         self._unfinished.move_to_end(obj.uid)
+        if len(self._unfinished) > MOST_UNFINISHED:
+            self._unfinished.popitem(last=False)
         if what := unfinished.cut_off:
             unfinished.cut_off = ""
             await self._report_failure(obj, what)
@@ -225,13 +218,6 @@ class Finalizer(Generic[A]):
         held = await self._write(obj, [*obj.finalizers, self.name])
         logger.log(logging.DEBUG if self._events else logging.INFO, "added the finalizer %s", self.name)
         return held
-
-    def _forget_the_unseen(self) -> None:
-        while self._unfinished:
-            oldest = next(iter(self._unfinished))
-            if self._unfinished[oldest].reconciled_s > self._clock() - _FORGET_AFTER_S:
-                return
-            del self._unfinished[oldest]
 
     def _log_wait(self, obj: A, why: str) -> None:
         if self._events is None:

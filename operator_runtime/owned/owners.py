@@ -84,7 +84,7 @@ class Refusals:
 class Owners(Generic[O]):
     """The objects of one kind that own others, each of which is reconciled by one controller.
 
-    `guarded` stands around that reconcile, and `repair` around each write that puts something right (`contention`).
+    `reconcile` stands around that reconcile, and `repair` around each write that puts something right (`contention`).
 
     Attributes:
         states: what is remembered of each owner, and goes with it.
@@ -151,8 +151,7 @@ class Owners(Generic[O]):
         """Around a write that puts an object right. If it is one too many, the log and an event report who else writes.
 
         Args:
-            verb: what is undone by the write.
-            fields: of the object, where they were changed.
+            verb: what is undone by the write, with the `fields` where they were changed.
             digest: see `Contention.repaired`.
             status: the object is the owner, and its status is written. A conflict counts as much then: another client
                 wrote it meanwhile.
@@ -234,29 +233,6 @@ class Owners(Generic[O]):
             return f'{_ANOTHER} that calls itself "{own}" (does a second operator run?)'
         latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != own), None)
         return f'{_ANOTHER} (the last one to write the object is "{latest}")' if latest else _ANOTHER
-
-
-OwnersOf = Callable[[], Owners[Any] | None]
-"""The owners of a controller's kind; None where they own nothing, as is known once the operator runs."""
-
-
-def guarded(owners_of: OwnersOf, reconcile: Reconcile[ObjectKey]) -> Reconcile[ObjectKey]:
-    """`reconcile` of a controller, through `Owners.reconcile` where there are owners."""
-
-    async def guarded(key: ObjectKey) -> Result:
-        owners = owners_of()
-        return await (reconcile(key) if owners is None else owners.reconcile(key, reconcile))
-
-    return guarded
-
-
-def delayed(owners_of: OwnersOf, delay_s: Callable[[ObjectKey], float]) -> Callable[[ObjectKey], float]:
-    """`delay_s`, and after it `Owners.wait_s`: seconds for which a controller leaves a key alone."""
-
-    def delayed(key: ObjectKey) -> float:
-        return delay_s(key) or (0.0 if (owners := owners_of()) is None else owners.wait_s(key))
-
-    return delayed
 
 
 def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:

@@ -13,8 +13,9 @@ from typing import cast
 
 from aiohttp import HttpVersion10, HttpVersion11, web
 
-from operator_runtime.serving.listening import ListenAddress, ServingError, sockets, url_of
+from operator_runtime.serving.listening import ServingError, sockets, url_of
 from operator_runtime.serving.responses import HttpResponse, text_response
+from operator_runtime.settings.listen_address import ListenAddress
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +30,10 @@ ACCEPT_PAUSE_S = 1.0
 
 
 class HttpServer:
-    """Answers GETs at one address; a service of the manager, opened before it runs so that a taken port is found first.
+    """Answers GETs at one address, from the beginning of an `async with` block to its end.
 
-    Any client may connect, so everything that a connection takes is bounded: their number, from before a TLS handshake
-    on, and the bytes of the answers that they do not take (`Connections`).
+    Any client may connect, so their number is bounded, from before a TLS handshake on, and the bytes of the answers
+    that they do not take (`Connections`).
     """
 
     def __init__(
@@ -45,17 +46,9 @@ class HttpServer:
         self._context = context
         self._connections = Connections(most=MAX_CONNECTIONS, most_bytes=MAX_UNTAKEN_BYTES)
         self._listening: dict[socket.socket, asyncio.Task[None]] = {}
-        self._stopping = asyncio.Event()
         self.url = ""
 
     async def __aenter__(self) -> HttpServer:
-        await self.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def open(self) -> None:
         """Listen, and answer at `url` from now on; ServingError where the address is taken, or not ours to bind."""
         try:
             listening = await sockets(self._address)
@@ -69,17 +62,9 @@ class HttpServer:
             ) from error
         self._listening = {each: asyncio.create_task(self._accept(each)) for each in listening}
         self.url = url_of(self._address, listening, secure=self._context is not None)
+        return self
 
-    async def run(self) -> None:
-        try:
-            await self._stopping.wait()
-        finally:
-            await self.close()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Listen no more, and end all connections."""
         for accepting in self._listening.values():
             accepting.cancel()
@@ -130,8 +115,6 @@ class HttpServer:
             if transport is not None:
                 transport.abort()
 
-
-logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.BaseRequest], Awaitable[HttpResponse]]
 
@@ -270,10 +253,8 @@ ConnectionTask = asyncio.Task[None]
 class Connections:
     """The open connections of a server, which holds `most_bytes` of answers, all together, at most.
 
-    Any client that reaches a port may connect, send slowly and take nothing. So connections are counted from before a
-    TLS handshake on, and one more ends the one that has waited longest for its peer.
-
-    What is held for several counts once, and one may hold more where nothing else is held.
+    One connection more ends the one that has waited longest for its peer. What is held for several counts once, and one
+    may hold more where nothing else is held.
 
     Invariants:
         `_open` has each of them, and at most `most` of them. Of these `_waiting` has those that wait for their

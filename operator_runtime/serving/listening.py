@@ -1,11 +1,12 @@
-"""Addresses to listen on, and the sockets that do."""
+"""Sockets that listen on an address."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from operator_runtime.settings.listen_address import ListenAddress
 
 # What the kernel keeps of an answer for a peer that does not take it (Linux doubles it); by itself it goes up to 4 MiB.
 SEND_BUFFER_BYTES = 131_072
@@ -13,24 +14,6 @@ SEND_BUFFER_BYTES = 131_072
 
 class ServingError(Exception):
     """Failure to serve by the settings; the message names the flag and the remedy."""
-
-
-class ListenAddress(NamedTuple):
-    """Address to listen on; `host` None means all addresses of the machine, port 0 one that is free."""
-
-    host: str | None
-    port: int
-
-
-def parse_address(text: str) -> ListenAddress | None:
-    """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off; ValueError for anything else."""
-    if text == "0":
-        return None
-    host, colon, port = text.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535 or (":" in host and not bracketed):
-        raise ValueError("it must be HOST:PORT or :PORT with a port of at most 65535, or 0 for off")
-    return ListenAddress((host[1:-1] if bracketed else host) or None, int(port))
 
 
 def url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:

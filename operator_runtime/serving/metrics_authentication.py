@@ -102,9 +102,8 @@ class _TooManyUnknown(Exception):
 class MetricsAuthentication:
     """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
-    One review of an unknown token goes out at a time: trying tokens does not make us flood the API server. Nor does
-    it keep out others. A token that was valid before does not wait for unknown ones, is not forgotten for
-    their sake, and few of these wait.
+    One review of an unknown token goes out at a time. A token that was valid before does not wait for unknown ones, is
+    not forgotten for their sake, and few of these wait.
 
     Invariants:
         `_accounts` has tokens that were valid when last reviewed, `_nobodys` those that were not.

@@ -7,7 +7,6 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
-from operator_runtime.serving.listening import parse_address
 from operator_runtime.serving.probes import Check, HealthProbe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
+from operator_runtime.settings.listen_address import parse_address
+from operator_runtime.settings.runtime_settings import RuntimeSettings
 from operator_runtime.telemetry.metrics import Metrics, client_families, counter, stream_families
 
 logger = logging.getLogger(__name__)
@@ -31,23 +31,6 @@ METRICS_FLAG = "--metrics-bind-address"
 CERTIFICATE_FLAG = "--metrics-cert-dir"
 # What Prometheus waits for a scrape by default.
 REVIEW_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class MonitoringConfig:
-    """Addresses of what is served, "0" for none, and their protection.
-
-    Attributes:
-        secure: metrics by TLS and only to accounts that may see them.
-        cert_dir: folder with tls.crt and tls.key, None to sign a certificate here.
-        user_agent: names us to the API server in reviews of who may see metrics.
-    """
-
-    probes: str
-    metrics: str
-    secure: bool
-    cert_dir: Path | None
-    user_agent: str
 
 
 def add_sources(
@@ -75,22 +58,21 @@ def add_sources(
 
 @asynccontextmanager
 async def served(
-    config: MonitoringConfig,
-    manager: Manager,
+    settings: RuntimeSettings,
+    reflectors: Sequence[Reflector[Any]],
     metrics: Metrics,
     access: ClusterAccess,
     health_checks: Sequence[Check] = (),
     *,
     ready_checks: Sequence[Check] = (),
     further: Mapping[str, Metrics] | None = None,
+    user_agent: str,
 ) -> AsyncIterator[dict[str, str]]:
     """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
     Args:
-        manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
-        access: where the API server is, for who may see metrics.
-        health_checks: of /healthz, besides the event loop.
-        ready_checks: of /readyz, besides the event loop and the watches.
+        reflectors: the watches that readiness depends on.
+        access: with `user_agent`, to the API server, for who may see metrics.
         further: what there is to see besides /metrics, by its path.
 
     Raises:
@@ -102,28 +84,26 @@ async def served(
     async with AsyncExitStack() as stack:
         urls: dict[str, str] = {}
         addresses: list[str] = []
-        if (address := parse_address(config.probes)) is not None:
-            answers = probes_of(manager.awaited, health_checks, ready_checks)
+        if (address := parse_address(settings.health_probe_bind_address)) is not None:
+            answers = probes_of(reflectors, health_checks, ready_checks)
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
-            manager.add_service("probe server", probes)
             urls["probes"] = probes.url
             addresses.append(f"probes at {probes.url}")
-        if (address := parse_address(config.metrics)) is not None:
+        if (address := parse_address(settings.metrics_bind_address)) is not None:
             refusal: Refusal | None = None
             context: ssl.SSLContext | None = None
-            if config.secure:
+            if settings.metrics_secure:
                 from operator_runtime.serving.metrics_authentication import MetricsAuthentication
 
-                context = await _tls(config, metrics)
+                context = await _tls(settings.metrics_cert_dir, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
-                reviews = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
+                reviews = ApiClient(access, user_agent=user_agent, timeout_s=REVIEW_TIMEOUT_S)
                 paths = (PATH, *(further or ()))
                 refusal = MetricsAuthentication(await stack.enter_async_context(reviews), paths=paths).refusal
             scrapes = Scrapes(metrics, refusal, further=further)
             server = HttpServer("metrics", METRICS_FLAG, address, scrapes.answer, context)
             await stack.enter_async_context(server)
-            manager.add_service("metrics server", server)
             urls["metrics"] = server.url
             addresses.append(f"metrics at {server.url}{PATH}")
         if addresses:
@@ -131,12 +111,12 @@ async def served(
         yield urls
 
 
-async def _tls(config: MonitoringConfig, metrics: Metrics) -> ssl.SSLContext:
+async def _tls(directory: str | None, metrics: Metrics) -> ssl.SSLContext:
     from operator_runtime.serving.serving_tls import CertificateFiles, self_signed_context
 
-    if config.cert_dir is None:
+    if not directory:
         return await self_signed_context(CERTIFICATE_FLAG)
-    files = CertificateFiles(config.cert_dir, CERTIFICATE_FLAG)
+    files = CertificateFiles(Path(directory), CERTIFICATE_FLAG)
     metrics.add(files.families)
     return files.context
 

@@ -49,10 +49,8 @@ class Checks:
     def add_health(self, name: str, check: Callable[[], str | None]) -> None:
         """Have /healthz fail while `check` gives a reason; for what only a restart mends.
 
-        Args:
-            name: the path /healthz/NAME runs this check alone.
-            check: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
-                task, whose last finding this returns.
+        The path /healthz/NAME runs it alone. It never waits: what must be waited for is done by a task, whose last
+        finding it returns.
 
         Raises:
             ValueError: the name is empty, or a check has it already.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, dataclass_transform
 
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label, is_subdomain
-from operator_runtime.election.timing import LONGEST_LEASE_S, Timing
-from operator_runtime.serving.listening import parse_address
+from operator_runtime.settings.listen_address import parse_address
 from operator_runtime.settings.setting import NotAllowedError, Switch, setting
+from operator_runtime.settings.timing import LONGEST_LEASE_S, Timing
 
 ADDRESS_IN_WORDS: Final = "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off"
 
@@ -254,12 +254,7 @@ class RuntimeSettings:
         )
 
     def __post_init__(self) -> None:
-        problems = self.timing.problems(
-            lease="--leader-elect-lease-duration-s",
-            renew_deadline="--leader-elect-renew-deadline-s",
-            retry="--leader-elect-retry-period-s",
-        )
-        if problems:
+        if problems := self.timing.problems():
             raise ValueError("\n".join(problems))
 
 

@@ -6,11 +6,9 @@
             await client.create(SHOPS, {"metadata": {"name": "corner", "namespace": "default"}, "spec": {"size": 3}})
             await async_eventually(lambda: client.get(DEPLOYMENTS, key), is_scaled, ignoring=NotFound)
 
-One starts in about 10 ms, the first of a process in 30 ms, after some 0.7 s of imports: each test can have its own, and
-an author needs no fake of the client. What is asserted is what an API server would have stored and answered.
-
-The thread is why a test may block (`subprocess.run`, `eventually`) while the API server answers, and why an operator on
-the test's event loop cannot slow it down. `docs/simulator.md` has what it does as Kubernetes does, and what not.
+One starts in about 10 ms, the first of a process in 30 ms, after some 0.7 s of imports: each test can have its own. The
+thread is why a test may block (`subprocess.run`, `eventually`) while the API server answers. `docs/simulator.md` has
+what it does as Kubernetes does, and what not.
 
 It needs the extra `testing`, and no pytest; `plugin` has it as a fixture.
 """
@@ -31,7 +29,7 @@ import yaml
 from kube_simulator.faults import Fault, Rule
 from kube_simulator.simulator import Options, Simulator
 from operator_runtime.client.access.auth import load_access
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.resources import Resource
 from operator_runtime.controller.client import Client
 from operator_runtime.crd.crd_generation import CustomResource, custom_resource_definition
@@ -140,7 +138,9 @@ class SimulatedCluster:
         resource = self._resource(body)
         namespace = (body["metadata"].get("namespace") or "default") if resource.namespaced else None
         name = body["metadata"]["name"]
-        answer = await self._api.apply(resource, namespace, name, body, field_manager=AGENT, force=True)
+        answer = await self._api.patch(
+            resource, namespace, name, body, field_manager=AGENT, content_type=APPLY_PATCH, force=True
+        )
         if resource.kind != _CRD:
             return _decoded(answer)
         return await async_eventually(
@@ -200,8 +200,7 @@ class SimulatedCluster:
         One that ends before the block does cancels the block, and why it ended is raised. Its log is pytest's `caplog`.
 
         Args:
-            set_up: adds its controllers and whatever else, as `process.command.run` takes it.
-            settings: a subclass of RuntimeSettings; None where it has no settings of its own.
+            set_up: as `process.command.run` takes it, and `settings`.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
                 election, neither probes nor metrics, and else the defaults. Environment variables do not count.
@@ -233,15 +232,11 @@ class SimulatedCluster:
         """Misbehave from the next request on that fits, until the end of the block; what it stalls is answered then.
 
         Args:
-            fault: what to do: Refuse, Delay, Stall, Break, End or SendError; `simulator.faults` has them.
+            fault: Refuse, Delay, Stall, Break, End or SendError of `kube_simulator.faults`.
             verb: get, list, watch, create, update, patch, delete or deletecollection; what is empty fits all.
             resource: the plural, or plural/subresource.
-            namespace: of the request's path.
             agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s its name.
-            times: how many requests it is for; None for all.
-
-        Returns:
-            The rule; its `used` counts the requests that it has met.
+            times: how many requests it is for; None for all. The rule's `used` counts those that it has met.
         """
         faults, where = self.simulator.faults, {"verb": verb, "resource": resource, "namespace": namespace}
         rule = self.call(lambda: faults.add(fault, **where, agent=agent, times=times))

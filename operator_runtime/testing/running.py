@@ -7,7 +7,7 @@ import copy
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.watch import Record
@@ -103,11 +103,6 @@ class CacheChangedError(AssertionError):
     """Change of an object in the cache; the message names each, with the place."""
 
 
-class _Snapshot(NamedTuple):
-    record: Record
-    original: Record
-
-
 class CacheGuard:
     """Keeps a copy of each version that comes into the stores it watches, and compares when that is replaced.
 
@@ -117,7 +112,8 @@ class CacheGuard:
     """
 
     def __init__(self) -> None:
-        self._snapshots: dict[tuple[int, ObjectKey], tuple[str, _Snapshot]] = {}
+        # The kind, the record that came, and its copy.
+        self._snapshots: dict[tuple[int, ObjectKey], tuple[str, Record, Record]] = {}
         # A dict for its order: one sentence for each place, however often it is written to.
         self._changed: dict[str, None] = {}
 
@@ -128,7 +124,7 @@ class CacheGuard:
             if before is not None and (snapshot := self._snapshots.pop((id(store), key_of(before)), None)) is not None:
                 self._compare(*snapshot)
             if after is not None and (copied := _copied(after)) is not None:
-                self._snapshots[id(store), key_of(after)] = kind, _Snapshot(after, copied)
+                self._snapshots[id(store), key_of(after)] = kind, after, copied
 
         store.add_handler(changed)
 
@@ -142,10 +138,10 @@ class CacheGuard:
                 "copy.deepcopy(obj.body), or build a new object"
             )
 
-    def _compare(self, kind: str, snapshot: _Snapshot) -> None:
-        if snapshot.record != snapshot.original:
-            place = _place(snapshot.original, snapshot.record)
-            self._changed[f"{kind} {key_of(snapshot.record)} was changed in the cache, at {place}"] = None
+    def _compare(self, kind: str, record: Record, original: Record) -> None:
+        if record != original:
+            place = _place(original, record)
+            self._changed[f"{kind} {key_of(record)} was changed in the cache, at {place}"] = None
 
 
 def _copied(record: Record) -> Record | None:

@@ -44,10 +44,7 @@ def eventually(
 ) -> T:
     """Query until the answer is as desired, and return it. Blocks the thread, and queries at least once.
 
-    Args:
-        what: what is awaited, in words, for the message.
-        deadline_s: how many seconds to try.
-        ignoring: errors of `read` that mean "not yet", such as NotFound.
+    `ignoring` has errors of `read` that mean "not yet", such as NotFound.
 
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.

@@ -2,21 +2,10 @@
 
 `WorkQueue` is synchronous and holds all the rules; `async_queue` lets workers wait for it. The rules are those that
 operators know from client-go (a key is never worked on twice at once, and never lost) and controller-runtime (the
-highest priority and the earliest time win when a key is added twice), with four differences:
-
-- **No starvation.** While keys of several priorities are ready, seven keys in a row come from the highest one; the
-  eighth is the key that has been ready longest of all. So a key that joins while k keys are ready is handed out within
-  8·(k+1) keys, whatever arrives after it, and live changes still get seven turns of eight while a long initial list is
-  worked off. Turns rather than seconds, because ageing by the clock would turn every priority into plain FIFO as soon
-  as the initial list takes longer than the age.
-- **Priority survives a requeue**: `fail` and `requeue` use the priority with which the key was handed out.
-- **A failure is counted once per attempt that was due.** An event that arrives during a backoff is a new reason, so
-  the key runs at once. If that early attempt fails too, it shows nothing about how patient to be: the counter and the
-  time of the scheduled retry stay as they were. Counting it would let a key with many events reach the longest backoff
-  within seconds; moving the retry would let a stream of events push it away for ever. An attempt that ends after the
-  scheduled time stands for the scheduled one and is counted.
-- **Failures that are not about the key are counted apart** (those with a bound, see `WorkQueue.fail`), so that an
-  outage leaves no patience behind: the first conflict after it is a first failure.
+highest priority and the earliest time win when a key is added twice), with differences whose reasons docs/decisions.md
+has: no key starves, as each eighth turn is that of the key that has been ready longest (so one that joins while k keys
+are ready is handed out within 8·(k+1) keys); a requeue keeps the priority; a failure counts once per attempt that was
+due, and apart where it is not about the key.
 """
 
 from __future__ import annotations
@@ -28,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from operator_runtime.client.retry import Backoff
 
@@ -66,16 +55,6 @@ class _Failures:
     bounded: int = 0
 
 
-class QueueObserver(Protocol):
-    """Gets durations as they end; everything else about a queue can be read from it at any time."""
-
-    def queued(self, seconds: float) -> None:
-        """Record how long a key was ready before it was handed out."""
-
-    def worked(self, seconds: float) -> None:
-        """Record how long a key was worked on."""
-
-
 class WorkQueue(Generic[K]):
     """A deduplicating priority queue of keys, without threads, tasks or timers of its own.
 
@@ -101,13 +80,20 @@ class WorkQueue(Generic[K]):
         *,
         clock: Callable[[], float] = time.monotonic,
         backoff: Backoff = RETRY_BACKOFF,
-        observer: QueueObserver | None = None,
+        queued: Callable[[float], None] = lambda seconds: None,
+        worked: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        """
+        Args:
+            queued: called when a key is handed out, with how many seconds it was ready.
+            worked: called when a key is done, with how many seconds it was worked on.
+        """
         self.clock = clock
         self.adds = 0
         self.retries = 0
         self._backoff = backoff
-        self._observer = observer
+        self._queued = queued
+        self._worked = worked
         self.stopped = False
         self._sequence = count()
         self._due: dict[K, int] = {}
@@ -149,20 +135,15 @@ class WorkQueue(Generic[K]):
             del bands[priority]
         del self._due[key]
         self._processing[key] = (now, priority)
-        if self._observer is not None:
-            self._observer.queued(now - stamp[0])
+        self._queued(now - stamp[0])
         return key
 
     def done(self, key: K) -> None:
-        """The work on `key`, which was handed out (else ValueError), ended. If added meanwhile it is ready again."""
-        try:
-            started, _ = self._processing.pop(key)
-        except KeyError:
-            raise ValueError(f"{key!r} is not being worked on") from None
+        """The work on `key`, which was handed out, ended. If added meanwhile it is ready again."""
+        started, _ = self._processing.pop(key)
         if key in self._due:
             self._enter_band(key, self._due[key], self.clock())
-        if self._observer is not None:
-            self._observer.worked(self.clock() - started)
+        self._worked(self.clock() - started)
 
     def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
         """The attempt on `key` failed: schedule the next one and return the seconds until then. `done` follows.
@@ -172,11 +153,8 @@ class WorkQueue(Generic[K]):
                 chance; it wins over `at_most_s`.
             at_most_s: bound on the backoff, for a failure that is not about the key (`OUTAGE_LONGEST_S`). Such
                 failures have a count of their own, and a retry that was scheduled for later is moved up.
-
-        Raises:
-            ValueError: the key was not handed out.
         """
-        priority = self._handed_out_with(key)
+        _, priority = self._processing[key]
         now = self.clock()
         failures = self._failures.get(key)
         if failures is None:
@@ -192,7 +170,7 @@ class WorkQueue(Generic[K]):
 
     def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
         """Add a key that was handed out, as `add` does, with the priority that it had unless another is given."""
-        had = self._handed_out_with(key)
+        _, had = self._processing[key]
         self.add(key, priority=had if priority is None else priority, after_s=after_s)
 
     def forget(self, key: K) -> None:
@@ -239,7 +217,7 @@ class WorkQueue(Generic[K]):
         return 0.0
 
     def unfinished_s(self) -> float:
-        """Seconds of work in progress that `QueueObserver.worked` has not got yet."""
+        """Seconds of work in progress that `worked` has not got yet."""
         now = self.clock()
         return sum(now - started for started, _ in self._processing.values())
 
@@ -252,12 +230,6 @@ class WorkQueue(Generic[K]):
         # The bound goes into the backoff rather than on top of it, which would take the jitter away.
         bounded = replace(self._backoff, longest_s=min(self._backoff.longest_s, at_most_s))
         return bounded.delay_s(failures.bounded)
-
-    def _handed_out_with(self, key: K) -> int:
-        try:
-            return self._processing[key][1]
-        except KeyError:
-            raise ValueError(f"{key!r} is not being worked on") from None
 
     def _schedule(self, key: K, priority: int, now: float, due_at: float) -> None:
         if self._timers and self._timers[0][0] <= now:

@@ -39,14 +39,8 @@ def load_access(
     out. A proxy is the kubeconfig's `proxy-url`, else by `HTTPS_PROXY` and `NO_PROXY`; nothing else of the
     environment, and no ~/.netrc, counts.
 
-    Args:
-        kubeconfig: one path, as `--kubeconfig` gives it; "" counts as None.
-        context: None for the current one; "" counts as None.
-        service_account_dir: where a pod finds `token`, `ca.crt` and `namespace`.
-        environ: the variables of the process; plugins inherit them.
-
-    Raises:
-        NoClusterAccess: none of them is there, or the chosen one is wrong; lists what was tried and the remedy.
+    Plugins inherit `environ`. Raises NoClusterAccess, with what was tried and the remedy, where none of them is there,
+    or the chosen one is wrong.
     """
     home = _home(environ)
 
@@ -56,7 +50,7 @@ def load_access(
         from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 
         config = read_kubeconfigs(paths, home=home)
-        return context_access(config, context or None, environ=environ, clock=time.monotonic, wall_clock=time.time)
+        return context_access(config, context or None, environ=environ)
 
     if kubeconfig:
         try:
@@ -85,7 +79,7 @@ def load_access(
     elif missing := account.missing():
         tried.append(f"this is not a pod ({', '.join(missing)})")
     else:
-        return account.access(clock=time.monotonic, wall_clock=time.time)
+        return account.access()
 
     if home is None:
         tried.append("HOME is not set, and this user has no home")
@@ -126,21 +120,15 @@ class ServiceAccount:
             *(f"{variable} is not set" for variable in variables if not self.environ.get(variable)),
         )
 
-    def access(self, *, clock: Callable[[], float], wall_clock: Callable[[], float]) -> ClusterAccess:
-        """The access of this pod. Call it only when nothing is `missing`.
-
-        Raises NoClusterAccess where the variables name no usable server or proxy, or the file `namespace` holds no
-        name.
-        """
+    def access(self, *, clock: Callable[[], float] = time.monotonic) -> ClusterAccess:
+        """The access of this pod, in which nothing is `missing`; NoClusterAccess where something of it is no use."""
         server = self._server()
         fetch = token_file(
             self.directory / "token",
             "mount the service account's token in the pod (automountServiceAccountToken), or correct"
             " --service-account-dir",
         )
-        identity = CachedIdentity(
-            "the pod's token", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
-        )
+        identity = CachedIdentity("the pod's token", fetch, clock=clock, max_age_s=TOKEN_FILE_PERIOD_S)
         tls = ClientTls(clock=clock, authority=Pem("the pod's certificate authority", path=self.directory / "ca.crt"))
         return ClusterAccess(
             server=server,

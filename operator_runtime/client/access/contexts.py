@@ -6,6 +6,7 @@ import base64
 import binascii
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -48,8 +49,7 @@ def context_access(
     context: str | None,
     *,
     environ: Mapping[str, str],
-    clock: Callable[[], float],
-    wall_clock: Callable[[], float],
+    clock: Callable[[], float] = time.monotonic,
 ) -> ClusterAccess:
     """The access that a context gives (None: the current one); its exec plugins inherit `environ`.
 
@@ -78,7 +78,7 @@ def context_access(
         # As kubectl: a credential is not sent where all on the way can read it.
         identity, tls = Identity(), None
     else:
-        identity = _identity(user, cluster, server, environ, clock, wall_clock)
+        identity = _identity(user, cluster, server, environ, clock)
         tls = ClientTls(clock=clock, authority=authority, certificate=certificate, key=key, insecure=insecure)
     return ClusterAccess(
         server=server,
@@ -180,7 +180,6 @@ def _identity(
     server: str,
     environ: Mapping[str, str],
     clock: Callable[[], float],
-    wall_clock: Callable[[], float],
 ) -> CachedIdentity | Identity:
     """Choose the identity besides a client certificate, in kubectl's order: token file, token, password, plugin."""
     value = user.value
@@ -188,9 +187,7 @@ def _identity(
         raise NoClusterAccess(f"{user.origin}: impersonation (as) is not supported; name a user without it")
     if value.token_file:
         fetch = token_file(user.path(value.token_file), f"correct tokenFile of {user.origin}, or log in again")
-        return CachedIdentity(
-            f"tokenFile of {user.origin}", fetch, clock=clock, wall_clock=wall_clock, max_age_s=TOKEN_FILE_PERIOD_S
-        )
+        return CachedIdentity(f"tokenFile of {user.origin}", fetch, clock=clock, max_age_s=TOKEN_FILE_PERIOD_S)
     if value.token:
         if not is_token(value.token):
             raise NoClusterAccess(f"{user.origin}: token holds white space or characters that no token has; correct it")
@@ -199,7 +196,7 @@ def _identity(
         return Identity(basic(value.username or "", value.password or ""))
     if value.exec is not None:
         plugin = _plugin(user, value.exec, cluster, server, environ)
-        return CachedIdentity(plugin.name, plugin.fetch, clock=clock, wall_clock=wall_clock, max_age_s=None)
+        return CachedIdentity(plugin.name, plugin.fetch, clock=clock)
     if value.auth_provider is not None:
         name = value.auth_provider.name
         raise NoClusterAccess(

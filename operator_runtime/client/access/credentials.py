@@ -10,6 +10,7 @@ import asyncio
 import base64
 import logging
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,15 +114,15 @@ class CachedIdentity:
         name: str,
         fetch: Callable[[], Awaitable[Identity]],
         *,
-        clock: Callable[[], float],
-        wall_clock: Callable[[], float],
-        max_age_s: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        max_age_s: float | None = None,
     ) -> None:
         """
         Args:
             name: where the credential comes from, for messages.
-            fetch: gets the credential; raises AuthenticationUnavailable.
-            wall_clock: seconds since the epoch, for expiry times that others set.
+            fetch: raises AuthenticationUnavailable.
+            wall_clock: for expiry times that others set.
             max_age_s: fetch again after so long; None trusts the expiry time alone.
         """
         self._name = name

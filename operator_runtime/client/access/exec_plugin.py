@@ -56,11 +56,9 @@ class ExecPlugin:
     Attributes:
         name: what it is, in messages: "exec plugin aws of user eks in ~/.kube/config".
         command: a name to look up in PATH, or a path.
-        api_version: one of API_VERSIONS; the answer must have the same.
+        api_version: the answer must have the same.
         environ: all variables of the plugin but KUBERNETES_EXEC_INFO.
-        install_hint: shown when the command is missing.
         cluster_info: what `provideClusterInfo` sends, None without it.
-        timeout_s: the plugin is killed after so long.
     """
 
     name: str

@@ -1,8 +1,6 @@
 """Kubeconfig files: their schema as far as it is used, and how several of them become one, as kubectl does it.
 
-Read here rather than by kubernetes-asyncio, which is the field's usual reader: its exec plugins are neither cached nor
-bounded in time, key data stays in temporary files, a later file's current-context wins, loading it costs tens of MiB,
-and its OIDC refresh sends the client's secret over connections whose certificate it does not check.
+Why it is read here rather than by kubernetes-asyncio is in docs/decisions.md.
 """
 
 from __future__ import annotations
@@ -86,26 +84,20 @@ class Context(msgspec.Struct, frozen=True):
     namespace: str | None = None
 
 
-class _NamedCluster(msgspec.Struct, frozen=True):
+class _Named(msgspec.Struct, frozen=True):
+    """An entry of one of a file's lists, and what of the three it names."""
+
     name: str
     cluster: Cluster | None = None
-
-
-class _NamedUser(msgspec.Struct, frozen=True):
-    name: str
     user: User | None = None
-
-
-class _NamedContext(msgspec.Struct, frozen=True):
-    name: str
     context: Context | None = None
 
 
 class _File(msgspec.Struct, frozen=True, rename="kebab"):
     current_context: str | None = None
-    clusters: tuple[_NamedCluster, ...] | None = None
-    users: tuple[_NamedUser, ...] | None = None
-    contexts: tuple[_NamedContext, ...] | None = None
+    clusters: tuple[_Named, ...] | None = None
+    users: tuple[_Named, ...] | None = None
+    contexts: tuple[_Named, ...] | None = None
 
 
 T = TypeVar("T")
@@ -151,17 +143,14 @@ def read_kubeconfigs(paths: Sequence[Path], *, home: Path | None) -> Kubeconfig:
         content = _read(file, label)
         current = current or content.current_context
         for cluster in content.clusters or ():
-            entry = KubeconfigEntry(cluster.cluster or Cluster(), file, f"cluster {printable(cluster.name)} in {label}")
-            clusters.setdefault(cluster.name, entry)
+            origin = f"cluster {printable(cluster.name)} in {label}"
+            clusters.setdefault(cluster.name, KubeconfigEntry(cluster.cluster or Cluster(), file, origin))
         for user in content.users or ():
-            users.setdefault(
-                user.name, KubeconfigEntry(user.user or User(), file, f"user {printable(user.name)} in {label}")
-            )
+            origin = f"user {printable(user.name)} in {label}"
+            users.setdefault(user.name, KubeconfigEntry(user.user or User(), file, origin))
         for context in content.contexts or ():
-            contexts.setdefault(
-                context.name,
-                KubeconfigEntry(context.context or Context(), file, f"context {printable(context.name)} of {label}"),
-            )
+            origin = f"context {printable(context.name)} of {label}"
+            contexts.setdefault(context.name, KubeconfigEntry(context.context or Context(), file, origin))
     return Kubeconfig(", ".join(labels), current, clusters, users, contexts)
 
 

@@ -76,8 +76,8 @@ def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     manager = parts.finish()
     (controller,) = manager._runnables
     assert isinstance(controller, Controller)
-    reflectors = {(each.resource.plural, each.namespace): each for each in manager._reflectors}
-    assert len(reflectors) == len(manager._reflectors)
+    reflectors = {(each.resource.plural, each.namespace): each for each in manager.reflectors}
+    assert len(reflectors) == len(manager.reflectors)
     if begun:
         controller.begin()
     return Built(reflectors, cast(Controller[ObjectKey], controller), parts._own_writes["memcached"])

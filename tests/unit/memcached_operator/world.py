@@ -40,11 +40,9 @@ from operator_runtime import (
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
-from operator_runtime.controller.builder import own_writes_delay_s
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.owned.owners import delayed
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.fake_api import FakeApi
@@ -163,7 +161,7 @@ class World:
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
-        self.wait_s = delayed(lambda: self.owners, own_writes_delay_s(self.own_writes))
+        self.wait_s = lambda key: self.own_writes.put_off_s(key) or self.owners.wait_s(key)
 
     async def set_limit(self, pod: PodRecord, memory: Memory) -> Failure | None:
         """Record the limit that a memcached takes, unless `set_limit_failure` is set."""

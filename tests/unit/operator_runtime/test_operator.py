@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from prometheus_client import Counter
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from operator_runtime import ObjectKey, Operator, Program, Result, plain
-from operator_runtime.from_settings import election_config
 from operator_runtime.owned.contention import REPAIRS
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import SHELLS, begun, some
@@ -60,16 +60,6 @@ def test_a_key_that_wrote_is_not_reconciled_before_the_cache_has_shown_it() -> N
     assert controller.delay_s(ObjectKey("shop", "a")) == 0.0
 
 
-def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() -> None:
-    named = election_config(settings(leader_elect=True, leader_elect_id="a9b2e162.jgato.io"), PROGRAM)
-    unnamed = election_config(settings(leader_elect=True), PROGRAM)
-    assert named is not None
-    assert unnamed is not None
-    assert (named.name, unnamed.name) == ("a9b2e162.jgato.io", "shells-lock")
-    assert named.field_manager == "my-own-shell"
-    assert election_config(settings(), PROGRAM) is None
-
-
 def test_an_operator_without_a_controller_says_so_and_others_have_workers(caplog: pytest.LogCaptureFixture) -> None:
     operator_of().finish()
     assert "has no controller and will do nothing" in caplog.text
@@ -79,7 +69,17 @@ def test_an_operator_without_a_controller_says_so_and_others_have_workers(caplog
     busy.controller("many", SHELLS, reconcile, workers=7)
     busy.finish()
     assert caplog.text == ""
-    assert {each.name: vars(each)["config"].workers for each in busy.manager._runnables} == {"few": 2, "many": 7}
+    assert {each.name: vars(each)["workers"] for each in busy.manager._runnables} == {"few": 2, "many": 7}
+
+
+def test_a_controller_of_no_worker_or_no_coroutine_function_is_refused() -> None:
+    def plain(key: ObjectKey) -> Any:
+        return Result()
+
+    with pytest.raises(TypeError, match="controller 'shell' is not a coroutine function: write `async def`"):
+        operator_of().controller("shell", SHELLS, plain)
+    with pytest.raises(ValueError, match="workers is 0: a controller needs at least 1"):
+        operator_of().controller("shell", SHELLS, reconcile, workers=0)
 
 
 class Clockwork:

@@ -29,7 +29,8 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
         ("import operator_runtime", ("pydantic", "aiohttp", "operator_runtime.operator")),
         ("import memcached_operator.operator", ("cryptography", "aiohttp.web_server")),
         (
-            "from operator_runtime import operator; operator.election_of(None, None, {})",
+            "from operator_runtime import RuntimeSettings, operator;"
+            " operator.election_of(RuntimeSettings(), None, {}, user_agent='', field_manager='')",
             ("operator_runtime.election.lea",),
         ),
         (

@@ -56,7 +56,7 @@ def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture,
     at.things.put(Thing())
     at.writes.expect(KEY, "Thing", "u1", "20")
     assert at.writes.pending(KEY)
-    assert at.writes.wait_s(KEY) == PATIENCE_S
+    assert at.writes.put_off_s(KEY) == PATIENCE_S
     at.things.put(shown)
     assert at.writes.pending(KEY) is waits
 
@@ -74,22 +74,12 @@ def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture
 def test_patience_ends_and_then_the_live_object_is_read_once(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
     at.clock.advance(PATIENCE_S - 1.0)
-    assert at.writes.wait_s(KEY) == 1.0
-    assert not at.writes.overdue(KEY)
+    assert at.writes.put_off_s(KEY) == 1.0
     at.writes.expect(KEY, "Thing", "u1", "25")
     at.clock.advance(1.0)
-    assert at.writes.wait_s(KEY) == PATIENCE_S - 1.0
+    assert at.writes.put_off_s(KEY) == PATIENCE_S - 1.0
     at.clock.advance(PATIENCE_S)
-    assert at.writes.wait_s(KEY) == 0.0
-    assert at.writes.overdue(KEY)
-    assert not at.writes.overdue(KEY)
-    assert not at.writes.pending(KEY)
-
-
-def test_a_key_whose_object_is_gone_is_forgotten(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.writes.forget(KEY)
-    at.writes.forget(KEY)
+    assert at.writes.put_off_s(KEY) == 0.0
     assert not at.writes.pending(KEY)
 
 

@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 import pytest
 
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient
 from operator_runtime.client.errors import (
     ApiError,
     AuthenticationUnavailable,
@@ -133,8 +133,8 @@ async def test_a_server_without_tls_behind_a_proxy_is_named_in_full() -> None:
     assert api.only.headers["proxy-authorization"] == f"Basic {b64encode(b'jane:hunter2').decode()}"
 
 
-def write(how: str, resource: Resource = DEPLOYMENTS, **options: Any) -> Any:
-    return lambda client: getattr(client, how)(resource, "ns", "a", {"x": "ü"}, field_manager="me", **options)
+def write(resource: Resource = DEPLOYMENTS, **options: Any) -> Any:
+    return lambda client: client.patch(resource, "ns", "a", {"x": "ü"}, field_manager="me", **options)
 
 
 STATUS = "/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status"
@@ -143,15 +143,23 @@ STATUS = "/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status"
 @pytest.mark.parametrize(
     ("call", "url", "content_type"),
     [
-        (write("apply", force=False), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/apply-patch+yaml"),
-        (write("apply", force=True), f"{ONE_DEPLOYMENT}?fieldManager=me&force=true", "application/apply-patch+yaml"),
-        (write("merge_patch"), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/merge-patch+json"),
+        (write(content_type=APPLY_PATCH), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/apply-patch+yaml"),
         (
-            write("merge_patch", MEMCACHEDS, subresource="status"),
+            write(content_type=APPLY_PATCH, force=True),
+            f"{ONE_DEPLOYMENT}?fieldManager=me&force=true",
+            "application/apply-patch+yaml",
+        ),
+        (write(), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/merge-patch+json"),
+        (
+            write(MEMCACHEDS, subresource="status"),
             f"{STATUS}?fieldManager=me",
             "application/merge-patch+json",
         ),
-        (write("strategic_merge_patch"), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/strategic-merge-patch+json"),
+        (
+            write(content_type=STRATEGIC_MERGE_PATCH),
+            f"{ONE_DEPLOYMENT}?fieldManager=me",
+            "application/strategic-merge-patch+json",
+        ),
     ],
     ids=["apply", "forced apply", "merge patch", "status", "strategic merge patch"],
 )
@@ -309,11 +317,11 @@ async def test_requests_are_counted_by_code_and_writes_by_what_they_wrote() -> N
     async with between(sometimes) as (_, client):
         await client.get(DEPLOYMENTS, "shop", "a")
         await client.create(DEPLOYMENTS, "shop", {}, field_manager="m")
-        await client.apply(DEPLOYMENTS, "shop", "a", {}, field_manager="m", force=True)
+        await client.patch(DEPLOYMENTS, "shop", "a", {}, field_manager="m", content_type=APPLY_PATCH)
         for _ in range(2):
-            await client.merge_patch(DEPLOYMENTS, "shop", "a", {}, field_manager="m", subresource="status")
+            await client.patch(DEPLOYMENTS, "shop", "a", {}, field_manager="m", subresource="status")
         with pytest.raises(Conflict):
-            await client.apply(DEPLOYMENTS, "shop", "refused", {}, field_manager="m", force=True)
+            await client.patch(DEPLOYMENTS, "shop", "refused", {}, field_manager="m", content_type=APPLY_PATCH)
         assert client.requests == {(200, "GET"): 1, (200, "POST"): 1, (200, "PATCH"): 3, (409, "PATCH"): 1}
         assert client.writes == {
             ("deployments.apps", "create"): 1,

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.client.resources import DEPLOYMENTS
 from tests.unit.operator_runtime.client.client_support import (
@@ -138,8 +138,8 @@ async def test_the_time_of_a_call_is_not_begun_anew_when_it_is_sent_again() -> N
 Write = Callable[[ApiClient], Awaitable[bytes]]
 
 
-def written(how: str, body: object, **options: Any) -> Write:
-    return lambda client: getattr(client, how)(DEPLOYMENTS, "shop", "a", body, field_manager="m", **options)
+def written(body: object, **options: Any) -> Write:
+    return lambda client: client.patch(DEPLOYMENTS, "shop", "a", body, field_manager="m", **options)
 
 
 def created(*, guarded: bool = False) -> Write:
@@ -158,14 +158,14 @@ OF_ANY = {"metadata": {"name": "a", "uid": None}, "spec": {"replicas": 1}}
 @pytest.mark.parametrize(
     ("write", "arrivals"),
     [
-        (written("merge_patch", OF_ONE_UID), 2),
-        (written("merge_patch", OF_ONE_VERSION), 2),
-        (written("merge_patch", OF_ANY), 1),
-        (written("merge_patch", {}), 1),
-        (written("apply", OF_ONE_UID, force=True), 2),
-        (written("apply", OF_ANY, force=True), 1),
-        (written("strategic_merge_patch", OF_ONE_UID), 2),
-        (written("strategic_merge_patch", OF_ANY), 1),
+        (written(OF_ONE_UID), 2),
+        (written(OF_ONE_VERSION), 2),
+        (written(OF_ANY), 1),
+        (written({}), 1),
+        (written(OF_ONE_UID, content_type=APPLY_PATCH), 2),
+        (written(OF_ANY, content_type=APPLY_PATCH), 1),
+        (written(OF_ONE_UID, content_type=STRATEGIC_MERGE_PATCH), 2),
+        (written(OF_ANY, content_type=STRATEGIC_MERGE_PATCH), 1),
         (created(), 1),
         (created(guarded=True), 2),
         (deleted(uid="u"), 2),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.errors import ApiError, MalformedAnswer, Unreachable
 from operator_runtime.client.exchange import Wire
 from operator_runtime.client.resources import DEPLOYMENTS
@@ -33,8 +33,8 @@ def http(status: int, body: bytes = b"", more: str = "") -> bytes:
 
 CALLS: dict[str, Call] = {
     "get": lambda client: client.get(DEPLOYMENTS, "shop", "b"),
-    "patch": lambda client: client.merge_patch(DEPLOYMENTS, "shop", "b", {}, field_manager="m"),
-    "apply": lambda client: client.apply(DEPLOYMENTS, "shop", "b", {}, field_manager="m", force=True),
+    "patch": lambda client: client.patch(DEPLOYMENTS, "shop", "b", {}, field_manager="m"),
+    "apply": lambda client: client.patch(DEPLOYMENTS, "shop", "b", {}, field_manager="m", content_type=APPLY_PATCH),
     "create": lambda client: client.create(DEPLOYMENTS, "shop", {"metadata": {"name": "b"}}, field_manager="m"),
     "delete": lambda client: client.delete(DEPLOYMENTS, "shop", "b"),
     "list": lambda client: client.request("GET", PATH, expected=ExpectedList(DEPLOYMENTS)),
@@ -117,10 +117,10 @@ async def test_a_408_that_crosses_a_request_is_no_answer_to_it() -> None:
         await client.get(DEPLOYMENTS, "shop", "a")
         assert await client.get(DEPLOYMENTS, "shop", "b") == deployment("shop", "b")
         with pytest.raises(Unreachable, match=r"the server had closed the connection \(408\)"):
-            await client.merge_patch(DEPLOYMENTS, "shop", "b", {}, field_manager="m")
+            await client.patch(DEPLOYMENTS, "shop", "b", {}, field_manager="m")
         patch = {"metadata": {"uid": "u"}}
         await client.get(DEPLOYMENTS, "shop", "a")
-        await client.merge_patch(DEPLOYMENTS, "shop", "b", patch, field_manager="m")
+        await client.patch(DEPLOYMENTS, "shop", "b", patch, field_manager="m")
         assert [request.method for request in server.requests] == ["GET"] * 3 + ["PATCH"] + ["GET"] + ["PATCH"] * 2
 
 

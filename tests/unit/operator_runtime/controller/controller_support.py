@@ -80,7 +80,7 @@ async def playing(
 ) -> AsyncIterator[tuple[Controller[str], Outcomes]]:
     """A controller of a quick queue with the key "a" in it, and what becomes of it."""
     outcomes = Outcomes()
-    given: dict[str, Any] = {"queue": quick_queue(), "observer": outcomes} | settings
+    given: dict[str, Any] = {"queue": quick_queue(), "reconciled": outcomes.reconciled} | settings
     controller = Controller("memcached", reconcile, **given)
     async with running(controller):
         controller.queue.add("a")

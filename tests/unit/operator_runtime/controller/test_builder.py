@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.controller.builder import Channel, Predicate, always, generation_changed
+from operator_runtime.controller.channel import Channel
 from operator_runtime.controller.controller import Controller, Result
+from operator_runtime.controller.predicates import Predicate, always, generation_changed
 from operator_runtime.identity import Program
 from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.kinds import Kind, plain
@@ -126,7 +127,7 @@ def test_what_a_reconcile_made_enqueues_its_key_again_unless_it_had_the_answer_a
     web = some(DEPLOYMENTS, "web", version, **owned_by("a"))
     own.expect(A, DEPLOYMENTS.resource.qualified_name, "uid-web", "1", object_key=key_of(web))
     if put_off:
-        own.put_off(A)
+        assert own.put_off_s(A) > 0.0
     deployments.put(web)
     assert enqueued(controller) == ({A} if after_create or put_off or version == 2 else set())
     deployments.put(some(DEPLOYMENTS, "web", 3, labels={"new": "yes"}, **owned_by("a")))

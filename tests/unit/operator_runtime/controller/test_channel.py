@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from operator_runtime.controller.builder import Channel
+from operator_runtime.controller.channel import Channel
 
 
 async def test_what_is_sent_reaches_each_listener_at_once_and_is_not_kept_for_others() -> None:

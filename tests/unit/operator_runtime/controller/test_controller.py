@@ -30,14 +30,14 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.retry import Backoff
 from operator_runtime.controller.controller import (
     Controller,
-    ControllerConfig,
     ReconcileContext,
     ReconcileOutcome,
     Result,
     StaleCache,
     current_reconcile,
 )
-from operator_runtime.diagnostics.failure_log import LIMIT, TerminalError
+from operator_runtime.diagnostics.failure_log import TerminalError
+from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
@@ -57,7 +57,7 @@ from tests.unit.operator_runtime.controller.controller_support import (
 
 async def test_errors_retry_with_backoff_and_are_counted() -> None:
     reconciler = Reconciler(*[Unreachable("refused")] * 3, never)
-    async with playing(reconciler, config=ControllerConfig(drain_timeout_s=0.0)) as (controller, _):
+    async with playing(reconciler, drain_timeout_s=0.0) as (controller, _):
         await reconciler.wait_for_calls(4)
         assert controller.queue.core.failures("a") == 3
         assert controller.queue.core.retries == 3
@@ -78,8 +78,6 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
 def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
     calls: dict[str, Callable[[], object]] = {
         "retry_s": lambda: StaleCache("behind", retry_s=seconds),
-        "reconcile_timeout_s": lambda: ControllerConfig(reconcile_timeout_s=seconds),
-        "drain_timeout_s": lambda: ControllerConfig(drain_timeout_s=seconds),
     }
     if seconds is not None:
         calls["requeue_after_s"] = lambda: Result(requeue_after_s=seconds)
@@ -169,15 +167,13 @@ async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_sh
 ) -> None:
     clock, backoff = FakeClock(), Backoff(first_s=300.0, longest_s=300.0, uniform=max)
     queue: AsyncWorkQueue[str] = AsyncWorkQueue(WorkQueue(clock=clock, backoff=backoff))
-    config = ControllerConfig(reconcile_timeout_s=0.005)
-    async with playing(Reconciler(step), queue=queue, config=config) as (_, outcomes):
+    async with playing(Reconciler(step), queue=queue, reconcile_timeout_s=0.005) as (_, outcomes):
         await outcomes.wait_for(1)
         assert queue.core.next_deadline() == clock.now + longest_s
 
 
 async def test_a_reconcile_that_takes_too_long_is_cancelled_and_retried(caplog: pytest.LogCaptureFixture) -> None:
-    config = ControllerConfig(reconcile_timeout_s=0.005)
-    async with playing(Reconciler(never), config=config) as (_, outcomes):
+    async with playing(Reconciler(never), reconcile_timeout_s=0.005) as (_, outcomes):
         assert await outcomes.wait_for(2) == [ReconcileOutcome.TIMEOUT, ReconcileOutcome.SUCCESS]
     assert "not finished within 0.005 s, cancelled" in caplog.text
     assert "Traceback" not in caplog.text
@@ -189,7 +185,7 @@ async def test_a_reconcile_that_takes_too_long_is_cancelled_and_retried(caplog: 
 async def test_a_timeout_or_a_cancellation_of_the_reconcilers_own_is_a_failure_and_not_the_end_of_a_worker(
     own: BaseException, outcome: ReconcileOutcome
 ) -> None:
-    async with playing(Reconciler(own), config=ControllerConfig(workers=1)) as (_, outcomes):
+    async with playing(Reconciler(own), workers=1) as (_, outcomes):
         assert await outcomes.wait_for(2) == [outcome, ReconcileOutcome.SUCCESS]
 
 
@@ -214,7 +210,9 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
         priorities.append(queue.core._processing[key][1])
         return waits_s.pop(0)
 
-    async with running(Controller("memcached", reconciler, queue=queue, delay_s=delay_s, observer=outcomes)):
+    async with running(
+        Controller("memcached", reconciler, queue=queue, delay_s=delay_s, reconciled=outcomes.reconciled)
+    ):
         queue.add("a", priority=LOW_PRIORITY)
         assert await outcomes.wait_for(1) == [ReconcileOutcome.SUCCESS]
     assert reconciler.calls == ["a"]
@@ -261,20 +259,6 @@ async def test_a_key_that_is_reconciled_without_end_is_told_of_once(caplog: pyte
 # Configuration
 
 
-def test_a_reconciler_that_is_no_coroutine_function_is_refused() -> None:
-    def plain(key: str) -> Any:
-        return Result()
-
-    with pytest.raises(TypeError, match="controller 'memcached' is not a coroutine function: write `async def`"):
-        Controller("memcached", plain)
-
-
-@pytest.mark.parametrize(("field", "value"), [("workers", 0), ("reconcile_timeout_s", 0.0), ("drain_timeout_s", -1.0)])
-def test_a_number_that_makes_no_sense_is_refused_by_name(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{field} is {value}: "):
-        ControllerConfig(**{field: value})  # type: ignore[arg-type]
-
-
 async def test_as_many_reconciles_run_at_once_as_there_are_workers() -> None:
     release = asyncio.Event()
 
@@ -283,7 +267,7 @@ async def test_as_many_reconciles_run_at_once_as_there_are_workers() -> None:
         return Result()
 
     reconciler = Reconciler(hold, hold, hold)
-    async with running(controller := Controller("memcached", reconciler, config=ControllerConfig(workers=2))):
+    async with running(controller := Controller("memcached", reconciler, workers=2)):
         for key in "abc":
             controller.queue.add(key)
         await reconciler.wait_for_calls(2)
@@ -320,7 +304,7 @@ async def test_a_stop_lets_the_work_finish_and_takes_no_more_keys() -> None:
         return Result()
 
     reconciler = Reconciler(hold)
-    controller = Controller("memcached", reconciler, config=ControllerConfig(workers=1))
+    controller = Controller("memcached", reconciler, workers=1)
     run = asyncio.create_task(controller.run())
     controller.queue.add("a")
     controller.queue.add("b")
@@ -336,7 +320,7 @@ async def test_a_stop_lets_the_work_finish_and_takes_no_more_keys() -> None:
 
 async def test_work_that_outlasts_the_drain_is_cancelled_and_said(caplog: pytest.LogCaptureFixture) -> None:
     reconciler = Reconciler(never)
-    controller = Controller("memcached", reconciler, config=ControllerConfig(drain_timeout_s=0.005))
+    controller = Controller("memcached", reconciler, drain_timeout_s=0.005)
     async with running(controller):
         controller.queue.add("a")
         await reconciler.wait_for_calls(1)

@@ -18,7 +18,7 @@ class Logged:
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self.clock = FakeClock(0.0)
-        self.log: FailureLog[str] = FailureLog(self.clock)
+        self.log = FailureLog(self.clock)
         self.caplog = caplog
         caplog.set_level(logging.DEBUG, LOGGER)
 

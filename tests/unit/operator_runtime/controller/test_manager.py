@@ -97,7 +97,7 @@ async def run(manager: Manager, stop: asyncio.Event) -> None:
 async def test_a_stop_before_the_sync_or_the_election_ends_it_without_any_controller_having_run(
     story: list[str], elected: bool
 ) -> None:
-    manager, stop = Manager(None if elected else Election()), asyncio.Event()
+    manager, stop = Manager(None if elected else Election().elected), asyncio.Event()
     manager.add_runnable(Part("controller", story))
     manager.add_reflector(Watch(PODS, story, synced=not elected))
     running = asyncio.create_task(run(manager, stop))
@@ -199,7 +199,7 @@ async def test_whatever_ends_although_nobody_asked_it_to_ends_the_whole_and_ever
 @pytest.mark.parametrize("of_the_election", [False, True])
 async def test_an_exception_is_passed_on(story: list[str], of_the_election: bool) -> None:
     election = Election()
-    manager = Manager(election)
+    manager = Manager(election.elected)
     manager.add_runnable(controller := Part("controller", story))
     (election.won if of_the_election else controller.fate).set_exception(RuntimeError("a bug"))
     if not of_the_election:
@@ -232,7 +232,7 @@ class Election:
 
 async def test_workers_wait_for_leadership_with_warm_caches_and_services_do_not(story: list[str]) -> None:
     election, stop = Election(), asyncio.Event()
-    manager = Manager(election)
+    manager = Manager(election.elected)
     manager.add_runnable(controller := Part("controller", story))
     manager.add_service("recorder", recorder := Part("recorder", story))
     manager.add_reflector(Watch(PODS, story))

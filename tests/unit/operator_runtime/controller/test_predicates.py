@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from operator_runtime.controller.builder import (
+from operator_runtime.controller.predicates import (
     Predicate,
     all_of,
     always,

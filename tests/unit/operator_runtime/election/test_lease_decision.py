@@ -12,7 +12,6 @@ from operator_runtime.election.lease_decision import step, wake_at
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,
-    ElectionEnd,
     Event,
     Failed,
     Fetch,
@@ -29,7 +28,7 @@ from operator_runtime.election.lease_state import (
     WriteLease,
     Written,
 )
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 ME = Candidate("me", Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0))
 THEIRS = Lease("uid", "7", "them", 20.0, "then", 3)
@@ -42,7 +41,7 @@ def mine(version: str) -> Lease:
     return Lease("uid", version, "me", 15.0, "since", 4)
 
 
-FETCH, DONE, MAKE = Fetch(), ElectionEnd(), WriteLease(None, "me", 15, None, 0)
+FETCH, DONE, MAKE = Fetch(), Phase.ENDED, WriteLease(None, "me", 15, None, 0)
 THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
 LATE = "it could not be renewed within 10 s"
 
@@ -82,12 +81,12 @@ class At(NamedTuple):
 
     now: float
     event: Event
-    actions: tuple[Action, ...]
+    actions: tuple[Action | Phase, ...]
     until: float | None
     wake: float | None
 
 
-def at(now: float, event: Event, *actions: Action, until: float | None = None, wake: float | None = None) -> At:
+def at(now: float, event: Event, *actions: Action | Phase, until: float | None = None, wake: float | None = None) -> At:
     return At(now, event, actions, until, wake)
 
 
@@ -304,11 +303,12 @@ RELEASING: Stories = {
 def test_what_follows(story: Story) -> None:
     state, moments = story
     for each in moments:
-        state, actions = step(ME, state, each.event, each.now)
-        assert actions == each.actions, each
-        assert each.until in (None, state.right_ends_at), each
+        before, (state, actions) = state, step(ME, state, each.event, each.now)
+        ended = state.phase is DONE is not before.phase
+        assert (actions or (DONE,) * ended) == each.actions, each
+        assert each.until in (None, -inf if state.disputed else state.write_until), each
         assert each.wake in (None, wake_at(state)), each
-        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost | ElectionEnd) for action in actions)
+        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost) for action in actions)
 
 
 def test_the_right_is_over_at_the_moment_at_which_it_ends() -> None:

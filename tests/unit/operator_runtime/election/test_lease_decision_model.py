@@ -42,7 +42,7 @@ from operator_runtime.election.lease_state import (
     WriteLease,
     Written,
 )
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 SAFE = Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0)
 TIGHT = Timing(lease_s=12, renew_deadline_s=10.0, retry_s=5.0)  # the least that is allowed

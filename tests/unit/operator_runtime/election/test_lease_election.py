@@ -13,7 +13,7 @@ import pytest
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, NotFound, Unreachable, WriteRefused
 from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep, own_identity
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
 from tests.unit.operator_runtime.log_support import DEADLINE_S, Log, logged
@@ -302,11 +302,6 @@ async def test_a_fault_of_its_own_ends_the_process(at: World) -> None:
         await at.end()
     assert at.ends == [1]
     await at.said("leader election ended by an internal error")
-
-
-def test_lengths_that_do_not_fit_are_refused(at: World) -> None:
-    with pytest.raises(ValueError, match="lease_s"):
-        election(at, Timing(lease_s=1))
 
 
 def test_an_identity_is_the_pods_name_and_never_the_same_twice() -> None:

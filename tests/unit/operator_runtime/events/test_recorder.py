@@ -227,14 +227,6 @@ async def test_an_event_that_waits_for_its_next_try_is_written_at_the_stop() -> 
     assert len(api.created) == 1
 
 
-@pytest.mark.parametrize(("operator", "process"), [("", "pod-0"), ("memcached-operator", "")])
-def test_a_recorder_without_a_name_is_refused(operator: str, process: str) -> None:
-    with pytest.raises(ValueError, match="must not be empty"):
-        EventRecorder(
-            FakeApi(), reporting_controller=operator, reporting_instance=process, field_manager="memcached-operator"
-        )
-
-
 @pytest.mark.parametrize(("requested_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
 async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
     api: FakeApi, recorder: EventRecorder, time: FakeClock, requested_s: float, slept_s: float

@@ -20,8 +20,7 @@ from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import plain
-from operator_runtime.owned.finalizer import Finalizer, Stage, Waiting
-from operator_runtime.testing.clock import FakeClock
+from operator_runtime.owned.finalizer import MOST_UNFINISHED, Finalizer, Stage, Waiting
 from tests.unit.fake_server import FakeServer
 
 NAME = "shells.example.com/finalizer"
@@ -48,10 +47,7 @@ class Fixture:
         self.outcomes: list[BaseException | Waiting] = []
         self.reports: list[Condition] = []
         self.report_error: Exception | None = None
-        self.clock = FakeClock()
-        self.finalizer = Finalizer(
-            NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report, clock=self.clock
-        )
+        self.finalizer = Finalizer(NAME, self.client, DEPLOYMENTS, self.cleanup, events=self.events, report=self.report)
 
     async def cleanup(self, obj: PlainObject) -> Waiting | None:
         self.cleaned.append(obj.name)
@@ -190,7 +186,7 @@ async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_be
 
 
 @pytest.mark.parametrize("outcome", [Waiting("the backup runs"), asyncio.CancelledError()])
-async def test_what_went_by_anothers_hand_is_forgotten_and_what_is_still_there_is_not(
+async def test_what_was_tried_longest_ago_is_forgotten_where_there_is_too_much(
     at: Fixture, outcome: BaseException | Waiting
 ) -> None:
     async def attempt(uid: str) -> None:
@@ -198,15 +194,13 @@ async def test_what_went_by_anothers_hand_is_forgotten_and_what_is_still_there_i
         with contextlib.suppress(asyncio.CancelledError):
             await at.finalizer.finalize(at.stored(NAME, uid=uid, **GOING))
 
-    for number in range(100):
+    await attempt("still-there")
+    for number in range(MOST_UNFINISHED):
         await attempt(f"gone-{number}")
-    for _ in range(7):
-        await attempt("still-there")
-        at.clock.advance(600.0)
-    assert list(at.finalizer._unfinished) == ["still-there"]
-    at.clock.advance(3600.0)
-    await at.finalizer.finalize(at.stored(NAME))
-    assert not at.finalizer._unfinished
+        if number == 1:
+            await attempt("still-there")
+    uids = list(at.finalizer._unfinished)
+    assert (uids[:2], len(uids)) == (["gone-1", "still-there"], MOST_UNFINISHED)
 
 
 async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import pytest
@@ -15,8 +15,9 @@ from hypothesis import given, strategies as st
 
 from operator_runtime.serving import http_server
 from operator_runtime.serving.http_server import PIECE_BYTES, HttpServer
-from operator_runtime.serving.listening import ListenAddress, ServingError, parse_address
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.responses import HttpResponse, text_response
+from operator_runtime.settings.listen_address import ListenAddress, parse_address
 
 DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
@@ -177,7 +178,8 @@ async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ServingError) as caught:
-            await HttpServer("probes", "--probes", ListenAddress("127.0.0.1", port), echo).open()
+            async with HttpServer("probes", "--probes", ListenAddress("127.0.0.1", port), echo):
+                raise AssertionError("unreachable")
     assert str(caught.value) == (
         f"cannot listen on 127.0.0.1:{port} for probes: address already in use. "
         "Choose another address with --probes, or turn it off with --probes=0."
@@ -191,14 +193,11 @@ async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch
         assert await client.closed()
 
 
-async def test_it_serves_until_it_is_stopped_and_ends_its_connections() -> None:
-    server = HttpServer("test", "--flag", ANY_PORT, echo)
-    await server.open()
-    running = asyncio.create_task(server.run())
-    async with connected(server) as client:
-        await client.exchange(get("/"))
-        server.stop()
-        await asyncio.wait_for(running, DEADLINE_S)
+async def test_it_serves_until_the_end_of_its_block_and_ends_its_connections() -> None:
+    async with AsyncExitStack() as kept:
+        async with HttpServer("test", "--flag", ANY_PORT, echo) as server:
+            client = await kept.enter_async_context(connected(server))
+            await client.exchange(get("/"))
         assert await client.closed()
     with pytest.raises(ConnectionError):
         async with connected(server):

@@ -21,9 +21,9 @@ from aiohttp.web import BaseRequest
 
 from operator_runtime.serving import http_server, listening
 from operator_runtime.serving.http_server import HttpServer
-from operator_runtime.serving.listening import ListenAddress
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.serving_tls import self_signed_context
+from operator_runtime.settings.listen_address import ListenAddress
 from tests.unit.operator_runtime.serving.test_serving_tls import trusting
 
 DEADLINE_S = 60.0

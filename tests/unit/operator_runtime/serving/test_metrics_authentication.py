@@ -15,7 +15,6 @@ import pytest
 from operator_runtime.client.errors import Forbidden, Unreachable
 from operator_runtime.client.response_identity import Expected
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer
-from operator_runtime.serving.listening import ListenAddress
 from operator_runtime.serving.metrics_authentication import (
     ACCOUNT_S,
     ALLOWED_S,
@@ -27,6 +26,7 @@ from operator_runtime.serving.metrics_authentication import (
     RememberedAnswers,
 )
 from operator_runtime.serving.scrape import Scrapes
+from operator_runtime.settings.listen_address import ListenAddress
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.http import get

@@ -8,7 +8,8 @@ import re
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -20,29 +21,45 @@ from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.serving.listening import ServingError
-from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served
-from operator_runtime.serving.probes import Check, Checks
+from operator_runtime.serving.monitoring import add_sources, probes_of, served
+from operator_runtime.serving.probes import Checks
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.http import get
+from tests.unit.operator_runtime.operator_support import settings
 from tests.unit.operator_runtime.series import series
 
 FREE = "127.0.0.1:0"
 OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
 
 
-def monitoring(
-    probes: str = "0", metrics: str = "0", *, secure: bool = False, cert_dir: Path | None = None
-) -> MonitoringConfig:
-    return MonitoringConfig(probes, metrics, secure, cert_dir, "test/1")
+@asynccontextmanager
+async def serving(
+    manager: Manager, metrics: Metrics, values: Mapping[str, object], checks: Checks | None = None
+) -> AsyncIterator[dict[str, str]]:
+    """Serve what there is of an operator, by these settings."""
+    access, checks = client_of("https://api.invalid").access, checks or Checks()
+    async with served(
+        settings(**values),
+        manager.awaited,
+        metrics,
+        access,
+        checks.health,
+        ready_checks=checks.ready,
+        user_agent="test/1",
+    ) as urls:
+        yield urls
+
+
+PROBES, METRICS = "health_probe_bind_address", "metrics_bind_address"
 
 
 async def built(*namespaces: str) -> tuple[Manager, Metrics]:
     """An operator that does not run, with all that it can show."""
     client = client_of("https://api.invalid:6443")
-    settings = SCHEMA.load({"metrics_per_object": True, "server_stats_interval_s": 0}, {})
-    parts = Operator(settings, PROGRAM, client, namespaces=namespaces)
-    operator.set_up(parts, settings)
+    values = SCHEMA.load({"metrics_per_object": True, "server_stats_interval_s": 0}, {})
+    parts = Operator(values, PROGRAM, client, namespaces=namespaces)
+    operator.set_up(parts, values)
     manager = parts.finish()
     add_sources(parts.metrics, PROGRAM, manager, client, parts.events, parts.expected_writes)
     return manager, parts.metrics
@@ -68,9 +85,9 @@ def urls(messages: Sequence[str]) -> dict[str, str]:
 async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     manager, metrics = await built()
-    access = client_of("https://api.invalid").access
-    renewal = Check("leaderElection", lambda: "overdue")
-    async with served(monitoring(FREE, FREE), manager, metrics, access, [renewal]):
+    checks = Checks()
+    checks.add_health("leaderElection", lambda: "overdue")
+    async with serving(manager, metrics, {PROBES: FREE, METRICS: FREE}, checks):
         found = urls(caplog.messages)
         assert await fetch(found["probes"] + "/healthz/ping") == (200, "ok")
         assert await fetch(found["probes"] + "/healthz/leaderElection") == (500, "internal server error: overdue\n")
@@ -78,9 +95,10 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         assert status == 200
         assert "\nworkqueue_depth{" in text
         address = found["probes"].removeprefix("http://")
-        for flag, taken in (("metrics", monitoring(FREE, address)), ("health-probe", monitoring(address, FREE))):
-            with pytest.raises(ServingError, match=f"turn it off with --{flag}-bind-address=0"):
-                async with served(taken, manager, metrics, access):
+        for taken in (PROBES, METRICS):
+            flag = "--" + taken.replace("_", "-")
+            with pytest.raises(ServingError, match=f"turn it off with {flag}=0"):
+                async with serving(manager, metrics, {PROBES: FREE, METRICS: FREE} | {taken: address}):
                     raise AssertionError("unreachable")
     with pytest.raises(OSError, match="refused"):
         await fetch(found["metrics"])
@@ -91,7 +109,7 @@ async def test_no_bytes_of_a_request_are_a_fault_of_the_operators(
     target: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     manager, metrics = await built()
-    async with served(monitoring(probes=FREE), manager, metrics, client_of("https://api.invalid").access) as urls:
+    async with serving(manager, metrics, {PROBES: FREE}) as urls:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(urls["probes"].rpartition(":")[2]))
         writer.write(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         answer = await reader.read()
@@ -104,19 +122,18 @@ async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is
     manager, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
-    access = client_of("https://api.invalid").access
-    async with served(monitoring(FREE), manager, metrics, access, checks.health, ready_checks=checks.ready) as urls:
+    async with serving(manager, metrics, {PROBES: FREE}, checks) as urls:
         assert await fetch(urls["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
         assert set(urls) == {"probes"}
-    async with served(monitoring(), manager, metrics, access) as urls:
+    async with serving(manager, metrics, {}) as urls:
         assert urls == {}
 
 
 async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:
     manager, metrics = await built()
-    where = monitoring(metrics=FREE, secure=True, cert_dir=tmp_path)
+    where = {METRICS: FREE, "metrics_secure": True, "metrics_cert_dir": str(tmp_path)}
     with pytest.raises(ServingError, match=f"^--metrics-cert-dir={tmp_path}: "):
-        async with served(where, manager, metrics, client_of("https://api.invalid").access):
+        async with serving(manager, metrics, where):
             raise AssertionError("unreachable")
 
 

@@ -16,10 +16,11 @@ from aiohttp.web import BaseRequest
 from cryptography import x509
 
 from operator_runtime.serving.http_server import HttpServer
-from operator_runtime.serving.listening import ListenAddress, ServingError
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE, CertificateFiles, self_signed_context
+from operator_runtime.settings.listen_address import ListenAddress
 from tests.unit.operator_runtime.series import series
 
 FLAG = "--cert-dir"

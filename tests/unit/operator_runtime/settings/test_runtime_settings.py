@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from operator_runtime.identity import Program
-from operator_runtime.serving.listening import parse_address
+from operator_runtime.settings.listen_address import parse_address
 from operator_runtime.settings.runtime_settings import RuntimeSettings
 from operator_runtime.settings.schema import Schema, SettingsError
 from operator_runtime.settings.setting import setting

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import Gauge, Metric
 
 from operator_runtime.client.errors import Unreachable
-from operator_runtime.controller.controller import Controller, ControllerConfig, ReconcileOutcome, Result
+from operator_runtime.controller.controller import Controller, ReconcileOutcome, Result
 from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.telemetry.metrics import (
     MAX_PRIORITIES,
@@ -35,7 +35,9 @@ class Shown:
         controllers = ControllerMetrics(self.metrics)
         self.observer = controllers.observer("memcached", workers)
         times = {} if clock is None else {"clock": clock}
-        self.queue = WorkQueue[str](observer=self.observer, backoff=steady_backoff(), **times)
+        self.queue = WorkQueue[str](
+            queued=self.observer.queued, worked=self.observer.worked, backoff=steady_backoff(), **times
+        )
         controllers.add_queue("memcached", self.queue)
 
     def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
@@ -70,8 +72,8 @@ async def test_what_a_controller_does_is_what_is_shown() -> None:
         "memcached",
         Reconciler(*script),
         queue=AsyncWorkQueue(shown.queue),
-        observer=shown.observer,
-        config=ControllerConfig(workers=1),
+        reconciled=shown.observer.reconciled,
+        workers=1,
     )
     one, both = ("memcached",), ("memcached", "memcached")
     async with running(controller), asyncio.timeout(DEADLINE_S):

@@ -60,7 +60,6 @@ def load(
         context,
         environ=environ or {},
         clock=clock or FakeClock(),
-        wall_clock=FakeClock(),
     )
 
 
@@ -173,7 +172,7 @@ def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | N
     (tmp_path / "config").write_text(yaml.safe_dump({"current-context": current}))
     config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
     with pytest.raises(NoClusterAccess, match=f"{message}.*~/config has no context"):
-        context_access(config, None, environ={}, clock=FakeClock(), wall_clock=FakeClock())
+        context_access(config, None, environ={})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def directory(tmp_path: Path) -> Path:
 def load(directory: Path, variables: dict[str, str] | None = None, clock: FakeClock | None = None) -> ClusterAccess:
     account = ServiceAccount(directory, variables or environ())
     assert account.missing() == ()
-    return account.access(clock=clock or FakeClock(), wall_clock=FakeClock())
+    return account.access(clock=clock or FakeClock())
 
 
 @pytest.mark.parametrize(

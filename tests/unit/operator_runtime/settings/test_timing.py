@@ -1,13 +1,13 @@
 import pytest
 
-from operator_runtime.election.timing import Timing
+from operator_runtime.settings.timing import Timing
 
 
 @pytest.mark.parametrize(
     ("timing", "named"),
     [
-        (Timing(lease_s=11), ["lease_s (11 s)", "renew_deadline_s (10 s)"]),
-        (Timing(retry_s=5.1), ["renew_deadline_s (10 s)", "retry_s (5.1 s)"]),
+        (Timing(lease_s=11), ["lease-duration-s (11 s)", "renew-deadline-s (10 s)"]),
+        (Timing(retry_s=5.1), ["renew-deadline-s (10 s)", "retry-period-s (5.1 s)"]),
     ],
 )
 def test_what_does_not_fit_is_named(timing: Timing, named: list[str]) -> None:

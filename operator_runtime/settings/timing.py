@@ -11,6 +11,9 @@ MARGIN = 1.2
 MIN_TRIES = 2
 # No setting gives a leader longer. A Lease that does was written by hand, and would keep all others waiting.
 LONGEST_LEASE_S = 3600
+# As the settings call them.
+_LEASE, _RENEW_DEADLINE = "--leader-elect-lease-duration-s", "--leader-elect-renew-deadline-s"
+_RETRY = "--leader-elect-retry-period-s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +35,17 @@ class Timing:
         """The bound on one request: one that hangs leaves time for another before the deadline."""
         return self.renew_deadline_s / 2
 
-    def problems(
-        self, lease: str = "lease_s", renew_deadline: str = "renew_deadline_s", retry: str = "retry_s"
-    ) -> tuple[str, ...]:
-        """List what does not fit together, a sentence each; the arguments are the names to use in them."""
+    def problems(self) -> tuple[str, ...]:
+        """List what does not fit together, a sentence each."""
         problems = []
         if self.lease_s < MARGIN * self.renew_deadline_s:
             problems.append(
-                f"{lease} ({self.lease_s:g} s) must be at least {MARGIN:g} times {renew_deadline}"
+                f"{_LEASE} ({self.lease_s:g} s) must be at least {MARGIN:g} times {_RENEW_DEADLINE}"
                 f" ({self.renew_deadline_s:g} s): the old leader must have stopped before another may begin"
             )
         if self.renew_deadline_s < MIN_TRIES * self.retry_s:
             problems.append(
-                f"{renew_deadline} ({self.renew_deadline_s:g} s) must be at least {MIN_TRIES} times {retry}"
+                f"{_RENEW_DEADLINE} ({self.renew_deadline_s:g} s) must be at least {MIN_TRIES} times {_RETRY}"
                 f" ({self.retry_s:g} s): one renewal that fails must not end the leader"
             )
         return tuple(problems)
