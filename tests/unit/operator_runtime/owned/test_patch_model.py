@@ -134,7 +134,7 @@ SPECS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "NetworkPolicy": some(
         podSelector=st.just(SELECTED),
-        egress=st.sampled_from([[{"to": []}], [{}]]),
+        egress=st.sampled_from([[{"to": [{"podSelector": {}}]}], [{}]]),
         policyTypes=st.sampled_from([["Ingress"], ["Ingress", "Egress"]]),
     ),
 }
