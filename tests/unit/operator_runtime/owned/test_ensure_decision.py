@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 
 from operator_runtime import Difference, EnsureResult, NotOwned, PlainObject, Refused, Rules, plain
-from operator_runtime.owned.ensure_decision import (
-    Create,
-    Decider,
-    LastWrite,
-    Replace,
-    Update,
-    decide_creation,
-)
+from operator_runtime.owned.ensure_decision import Create, Decider, LastWrite, Replace, Update, decide_creation
 
 SHOPS = plain("example.com/v1", "Shop", "shops")
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")

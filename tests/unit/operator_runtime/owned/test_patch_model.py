@@ -102,11 +102,7 @@ PODS = st.fixed_dictionaries(
         ),
     },
 )
-METADATA = some(
-    labels=TEXTS,
-    annotations=TEXTS,
-    finalizers=st.sampled_from([[], ["a.io/a"], ["b.io/b", "a.io/a"]]),
-)
+METADATA = some(labels=TEXTS, annotations=TEXTS, finalizers=st.sampled_from([[], ["a.io/a"], ["b.io/b", "a.io/a"]]))
 STRATEGIES = st.sampled_from(
     [{"type": "Recreate"}, {"type": "RollingUpdate"}, {"rollingUpdate": {"maxSurge": 1}}, {"type": "RollingUpdate"}]
 )

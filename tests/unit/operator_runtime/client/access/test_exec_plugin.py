@@ -238,9 +238,7 @@ class PluginWithChild:
         os.close(self._end)
 
 
-async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
-    tmp_path: Path,
-) -> None:
+async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(tmp_path: Path) -> None:
     with_child = PluginWithChild(tmp_path / "end", hangs=True)
     task = asyncio.create_task(with_child.plugin.fetch())
     await async_until("its child has not started", with_child.child_started)
