@@ -42,8 +42,8 @@ FOREIGN = NotOwned("it is another's")
 SERVICE = frozenset({"Service"})
 
 
-def in_the_way(reason: Reason, message: str, **more: frozenset[str]) -> Outcome:
-    return Outcome((Problem(reason, message, False),), pending_writes=SERVICE, **more)
+def in_the_way(reason: Reason, message: str, foreign: frozenset[str] = frozenset()) -> Outcome:
+    return Outcome((Problem(reason, message, False),), foreign=foreign, pending_writes=SERVICE)
 
 
 @pytest.mark.parametrize(
