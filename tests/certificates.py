@@ -6,9 +6,10 @@ import base64
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -64,7 +65,7 @@ class Authority:
         self.pem = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
     def issue(self, *names: str, begins: timedelta = -DAY, ends: timedelta = 90 * DAY) -> Pair:
-        """A certificate for these DNS names.
+        """A certificate for these DNS names and IP addresses.
 
         Args:
             begins, ends: when it is valid, from now.
@@ -72,9 +73,15 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(names[0] if names else "nobody", self._name, key, begins, ends)
         if names:
-            alternative = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+            alternative = x509.SubjectAlternativeName([*map(_general_name, names)])
             builder = builder.add_extension(alternative, critical=False)
         return Pair(builder.sign(self._key, hashes.SHA256()), key, self.pem)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    with suppress(ValueError):
+        return x509.IPAddress(ip_address(name))
+    return x509.DNSName(name)
 
 
 def _builder(

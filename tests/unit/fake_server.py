@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from kube_simulator.patches.merge import merge_patch
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema import kubernetes
 from operator_runtime.client.api_client import JSON, STRATEGIC_MERGE_PATCH, ApiClient
@@ -163,7 +164,7 @@ class FakeServer(ApiClient):
                 self.admission(patch)
             patched = strategic_merge(held, patch, _SCHEMAS[path.split("/")[-2]])
         else:
-            patched = merged(held, patch)
+            patched = merge_patch(held, patch)
         if patched == held:
             return held
         left = patched["metadata"]
@@ -193,16 +194,3 @@ class FakeServer(ApiClient):
 def _hold_to(held: Json, preconditions: Json) -> None:
     if any(held["metadata"][field] != value for field, value in preconditions.items()):
         raise Conflict(409, "Conflict", "Precondition failed")
-
-
-def merged(live: Any, patch: Any) -> Any:
-    """A JSON merge patch (RFC 7386) of what is live."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    found = dict(live) if isinstance(live, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            found.pop(name, None)
-        else:
-            found[name] = merged(found.get(name), value)
-    return found

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memcached_operator.servers.stats_answer import StatsAnswer
-from tests.unit.memcached_operator.running_servers import (
-    pod,
-    run_for_long,
-    stateful_set,
-    template_of,
-)
+from tests.unit.memcached_operator.running_servers import pod, run_for_long, stateful_set, template_of
 from tests.unit.memcached_operator.world import World
 
 WINDOW_S, POLL_S = 600, 30

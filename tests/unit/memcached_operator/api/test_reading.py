@@ -162,12 +162,7 @@ SPECS = either(
         threads=st.sampled_from([0, 1, 4, 64, 65]),
         maxItemSize=BYTES,
         extraArgs=st.lists(ARGUMENTS, max_size=65),
-        extstore=some_of(
-            size=BYTES,
-            volume=VOLUMES,
-            itemSizeMin=BYTES,
-            threads=st.sampled_from([0, 1, 64, 65]),
-        ),
+        extstore=some_of(size=BYTES, volume=VOLUMES, itemSizeMin=BYTES, threads=st.sampled_from([0, 1, 64, 65])),
         handover=some_of(periodSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
         resources=some_of(requests=QUANTITIES, limits=QUANTITIES),
         rollout=some_of(

@@ -76,7 +76,7 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         SCALING | {"podTemplate": RESTARTING},
         [
             "spec.podTemplate.spec.containers[memcached].resizePolicy: must not be RestartContainer for memory with "
-            "spec.memoryScaling, whose steps would empty the servers; omit one of them",
+            "spec.memoryScaling, whose steps would empty the servers; omit one of them"
         ],
     ),
     (
@@ -141,10 +141,7 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         {"tls": {"secretName": "a"}, "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
         [f"spec.resources.limits.memory: must be at least {NEEDED_BY_TLS}Mi", f'{TLS_SETTINGS}, got "{NEEDED}Mi"'],
     ),
-    (
-        {"auth": {"secretName": "a"}, "extraArgs": ["-B", "auto"]},
-        ["spec.extraArgs: must not set -B to auto with"],
-    ),
+    ({"auth": {"secretName": "a"}, "extraArgs": ["-B", "auto"]}, ["spec.extraArgs: must not set -B to auto with"]),
     (
         {"resources": {"requests": {"cpu": 2, "example.com/x": "1"}, "limits": {"cpu": "1500m", "example.com/x": 1}}},
         ["spec.resources.requests[cpu]: must be at most spec.resources.limits[cpu], 1500m, got 2"],

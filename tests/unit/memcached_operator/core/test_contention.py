@@ -14,15 +14,7 @@ from operator_runtime.owned.contention import CONTESTED_EVERY_S, REPAIRS
 from operator_runtime.owned.owners import REASON
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.support import IMAGE, NAME, NAMESPACE, container_of
-from tests.unit.memcached_operator.world import (
-    CREATE,
-    GET_DEPLOYMENT,
-    GET_MEMCACHED,
-    KEY,
-    PATCH,
-    WRITE_STATUS,
-    World,
-)
+from tests.unit.memcached_operator.world import CREATE, GET_DEPLOYMENT, GET_MEMCACHED, KEY, PATCH, WRITE_STATUS, World
 
 IMAGE_FIELD = "spec.template.spec.containers[memcached].image"
 IMAGE_OWNED: Json = {

@@ -24,15 +24,7 @@ from memcached_operator.core.status.status_writer import SLOW_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, ServerError
 from operator_runtime.controller.controller import Result
 from tests.unit.fake_server import Json
-from tests.unit.memcached_operator.support import (
-    NAME,
-    NAMESPACE,
-    NO_RIGHT,
-    UID,
-    deployment_of,
-    live_deployment,
-    pod_of,
-)
+from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, UID, deployment_of, live_deployment, pod_of
 from tests.unit.memcached_operator.world import DELAY_S, DONE, KEY, WRITE_STATUS, Event, World
 
 GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
@@ -189,8 +181,7 @@ async def test_a_memcached_that_changed_meanwhile_is_reconciled_again(holding: W
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
-    [(Forbidden(403, message=NO_RIGHT), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")],
+    ("error", "reason"), [(Forbidden(403, message=NO_RIGHT), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")]
 )
 async def test_servers_are_made_also_where_it_cannot_be_put_on(holding: World, error: KubeError, reason: str) -> None:
     holding.api.refuse("merge_patch", "Memcached", error)

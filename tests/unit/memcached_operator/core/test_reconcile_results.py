@@ -42,24 +42,18 @@ FOREIGN = NotOwned("it is another's")
 SERVICE = frozenset({"Service"})
 
 
+def in_the_way(reason: Reason, message: str, foreign: frozenset[str] = frozenset()) -> Outcome:
+    return Outcome((Problem(reason, message, False),), foreign=foreign, pending_writes=SERVICE)
+
+
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
         (KEPT, Outcome()),
         (WAITS, Outcome(waiting=("The Service is being deleted.",))),
-        (
-            FOREIGN,
-            Outcome(
-                (Problem(Reason.NOT_CONTROLLED, "it is another's", False),), foreign=SERVICE, pending_writes=SERVICE
-            ),
-        ),
-        (Forbidden(403, "", NO_RIGHT), Outcome((Problem(Reason.FORBIDDEN, NO_RIGHT, False),), pending_writes=SERVICE)),
-        (
-            Invalid(422, "", "no"),
-            Outcome(
-                (Problem(Reason.INVALID_SPEC, "The API server refused the Service: no", False),), pending_writes=SERVICE
-            ),
-        ),
+        (FOREIGN, in_the_way(Reason.NOT_CONTROLLED, "it is another's", foreign=SERVICE)),
+        (Forbidden(403, "", NO_RIGHT), in_the_way(Reason.FORBIDDEN, NO_RIGHT)),
+        (Invalid(422, "", "no"), in_the_way(Reason.INVALID_SPEC, "The API server refused the Service: no")),
         (
             ETCD,
             Outcome(

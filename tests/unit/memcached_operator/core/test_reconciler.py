@@ -13,13 +13,7 @@ from memcached_operator.core.observed.caches import DEPLOYMENTS
 from memcached_operator.core.observed.memcacheds import memcached_record
 from operator_runtime.client.errors import KubeError, MalformedAnswer, Unreachable
 from operator_runtime.client.resources import Resource
-from tests.unit.memcached_operator.support import (
-    NAME,
-    NAMESPACE,
-    UID,
-    container_of,
-    live_deployment,
-)
+from tests.unit.memcached_operator.support import NAME, NAMESPACE, UID, container_of, live_deployment
 from tests.unit.memcached_operator.world import (
     DELAY_S,
     DONE,

@@ -211,10 +211,7 @@ TLS = {"secretName": "a", "reload": "Restart"}
     ("fields", "why"),
     [
         ({"auth": {"secretName": "a"}, "tls": TLS}, "the servers require a password, and --server-credentials is off"),
-        (
-            {"tls": TLS | {"clientAuth": "Require"}},
-            "the servers require a client certificate, and --server-cred",
-        ),
+        ({"tls": TLS | {"clientAuth": "Require"}}, "the servers require a client certificate, and --server-cred"),
         ({}, "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"),
         ({}, "the operator cannot connect to the servers (no connection within 1 s)"),
     ],

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.memcached_operator.running_servers import (
-    EVICT,
-    RESIZE,
-    get_ready,
-    pod,
-    reasons,
-    resize,
-    sent,
-)
+from tests.unit.memcached_operator.running_servers import EVICT, RESIZE, get_ready, pod, reasons, resize, sent
 from tests.unit.memcached_operator.scaled_servers import (
     CALM,
     DAY_S,

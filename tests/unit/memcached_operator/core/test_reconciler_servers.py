@@ -82,10 +82,7 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     await running.reconcile()
     (deletion,) = [each for each in running.api.calls if each.verb == "delete"]
     assert (deletion.kind, deletion.body["propagationPolicy"]) == ("Deployment", "Foreground")
-    running.deployment["metadata"] |= {
-        "deletionTimestamp": "2026-11-21T12:00:00Z",
-        "finalizers": ["a/b", "c/d"],
-    }
+    running.deployment["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["a/b", "c/d"]}
     running.api.put(running.deployment)
     await running.writes()
     held = f"The Deployment {NAME} has the finalizers a/b, c/d: the clients that added them must remove them."

@@ -21,15 +21,7 @@ from memcached_operator.servers.server_connection import (
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.text_protocol import Response, query
 from tests.certificates import Authority, mounted, tls_arguments
-from tests.unit.memcached_operator.servers.support import (
-    ONE_THREAD,
-    SOON_S,
-    TIMEOUT_S,
-    Talk,
-    running,
-    saying,
-    talking,
-)
+from tests.unit.memcached_operator.servers.support import ONE_THREAD, SOON_S, TIMEOUT_S, Talk, running, saying, talking
 
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("shop.default.svc")

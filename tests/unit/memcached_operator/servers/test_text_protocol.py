@@ -16,12 +16,7 @@ from hypothesis import given, strategies as st
 from memcached_operator.core.objects.labels import PORT
 from memcached_operator.servers.server_connection import MAX_BYTES, Endpoint, ErrorKind, Failure
 from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, StatsAnswer
-from memcached_operator.servers.text_protocol import (
-    MAX_LINE,
-    answer_of as read_answer,
-    memlimit,
-    stats_of,
-)
+from memcached_operator.servers.text_protocol import MAX_LINE, answer_of as read_answer, memlimit, stats_of
 from operator_runtime.testing.waiting import async_until
 from tests.unit.memcached_operator.servers.support import (
     ONE_THREAD,

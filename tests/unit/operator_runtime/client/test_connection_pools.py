@@ -17,7 +17,7 @@ from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.connection_pools import KEEPALIVE_IDLE_S, describe
 from operator_runtime.client.errors import Unreachable
-from tests.unit.operator_runtime.client.access.auth_support import make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import Authority, server_context
 from tests.unit.operator_runtime.client.client_support import (
     PATH,
     SILENCE_LIMIT_S,
@@ -77,7 +77,7 @@ async def test_closing_the_client_ends_what_runs() -> None:
 
 
 async def test_a_watch_that_is_left_by_tls_does_not_wait_for_the_servers_farewell(tmp_path: Path) -> None:
-    authority = make_authority()
+    authority = Authority()
     context = server_context(authority, authority.issue("api"), str(tmp_path))
     credentials = FakeCredentials(context=trusting(authority.pem))
     async with serving(three_lines_and_silence, context) as server, client_of(server.url, credentials) as client:
@@ -128,7 +128,7 @@ async def test_a_new_trust_takes_new_connections_while_what_runs_goes_on_until_t
 
 
 async def test_a_rotated_authority_is_trusted_without_a_restart(tmp_path: Path) -> None:
-    old, new = make_authority("old"), make_authority("new")
+    old, new = Authority("old"), Authority("new")
     context = server_context(new, new.issue("server.test"), str(tmp_path))
     credentials = FakeCredentials(context=trusting(old.pem))
     async with serving(every, context) as server, client_of(server.url, credentials) as client:
@@ -269,7 +269,7 @@ async def test_a_balancer_without_servers_that_closes_within_the_handshake_is_to
 
 
 async def test_a_client_certificate_that_is_missing_is_what_the_words_speak_of(tmp_path: Path) -> None:
-    authority = make_authority()
+    authority = Authority()
     mutual_tls = server_context(authority, authority.issue("api"), str(tmp_path))
     mutual_tls.verify_mode = ssl.CERT_REQUIRED
     # Later ones tell it with the first answer, and whether that or the end of the connection is seen is up to chance.

@@ -68,11 +68,7 @@ def test_what_was_asked_for_is_believed(expected: ExpectedObject, answer: object
         (SHOP, {"metadata": 1}, "something that is not an API object"),
         (ExpectedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
         (ExpectedObject(NODES, "", "node"), body("Node", "v1", name="edge"), "Node edge"),
-        (
-            SHOP._replace(or_status=True),
-            {"kind": "Status", "details": {"name": "shoe", "uid": "u"}},
-            "Status",
-        ),
+        (SHOP._replace(or_status=True), {"kind": "Status", "details": {"name": "shoe", "uid": "u"}}, "Status"),
     ],
 )
 def test_what_is_of_something_else_is_not_believed_and_named(

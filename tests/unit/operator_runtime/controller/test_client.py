@@ -174,11 +174,7 @@ GENERATED = {"metadata": {"namespace": "ns", "generateName": "a-"}}
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda client: client.create(SHELLS, {"metadata": {"name": "a"}}),
-            ValueError,
-            "metadata.namespace is miss",
-        ),
+        (lambda client: client.create(SHELLS, {"metadata": {"name": "a"}}), ValueError, "metadata.namespace is miss"),
         (lambda client: client.apply(SHELLS, shell() | {"kind": "Pod"}), ValueError, "the body's kind is 'Pod'"),
         (lambda client: client.apply(SHELLS, GENERATED), ValueError, "an apply needs the whole name"),
         (lambda client: client.patch(SHELLS, KEY, shell(name="b")), ValueError, "metadata.name is 'b'"),

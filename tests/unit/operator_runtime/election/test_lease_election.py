@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
@@ -16,6 +15,7 @@ from operator_runtime.election.lease_election import LeaseElection, awake_or_asl
 from operator_runtime.settings.timing import Timing
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
+from tests.unit.operator_runtime.cache.reflector_support import end_mark, line
 from tests.unit.operator_runtime.log_support import DEADLINE_S, Log, logged
 
 LOCK = ObjectKey("ops", "lock")
@@ -33,21 +33,16 @@ class Watched:
 
     def __init__(self, *first: bytes) -> None:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        for line in first:
-            self._lines.put_nowait(line)
+        for each in first:
+            self._lines.put_nowait(each)
 
     def show(self, kind: str, lease: Mapping[str, Any]) -> None:
-        self._lines.put_nowait(event(kind, lease))
+        self._lines.put_nowait(line(kind, lease))
 
     async def read(self) -> bytes:
         return await self._lines.get()
 
 
-def event(kind: str, object_: Mapping[str, Any]) -> bytes:
-    return orjson.dumps({"type": kind, "object": object_}) + b"\n"
-
-
-INITIAL_EVENTS_END = {"metadata": {"resourceVersion": "100", "annotations": {"k8s.io/initial-events-end": "true"}}}
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ops/leases/lock"
 
 
@@ -108,7 +103,7 @@ class World(FakeServer):
         if not self.watchable:
             await asyncio.Event().wait()
         held = self.by_path.get(PATH)
-        self.watch = Watched(*([event("ADDED", held)] if held else []), event("BOOKMARK", INITIAL_EVENTS_END))
+        self.watch = Watched(*([line("ADDED", held)] if held else []), end_mark(100))
         yield self.watch
 
     async def close(self) -> None:

@@ -67,6 +67,15 @@ def recorder_of(api: ApiClient, time: FakeClock, **options: Any) -> EventRecorde
     )
 
 
+class Recording:
+    """A recorder, the API that it writes to, and its time, which goes on by itself while it sleeps."""
+
+    def __init__(self) -> None:
+        self.time = FakeClock(autojump=True)
+        self.api = FakeApi()
+        self.recorder = recorder_of(self.api, self.time)
+
+
 def emit(recorder: EventRecorder, regarding: ObjectReference = SHOP, **fields: Any) -> None:
     whole = {"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 3 to 4"} | fields
     recorder.emit(regarding, **whole)

@@ -56,9 +56,7 @@ def test_a_time_on_the_full_second_keeps_its_six_digits() -> None:
 
 
 def test_a_series_tells_its_count_and_when_it_was_seen_last() -> None:
-    assert series_patch(3, NOW_NS) == {
-        "series": {"count": 3, "lastObservedTime": "2026-11-21T10:00:00.123456Z"},
-    }
+    assert series_patch(3, NOW_NS) == {"series": {"count": 3, "lastObservedTime": "2026-11-21T10:00:00.123456Z"}}
 
 
 @pytest.mark.parametrize(

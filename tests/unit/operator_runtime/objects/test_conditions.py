@@ -15,8 +15,7 @@ FOREIGN = Condition("Foreign", "True", lastTransitionTime=OLD)
 
 
 @pytest.mark.parametrize(
-    ("before", "status", "since"),
-    [(OLD, "True", OLD), (OLD, "False", NOW), (OLD, "Unknown", NOW), ("", "True", NOW)],
+    ("before", "status", "since"), [(OLD, "True", OLD), (OLD, "False", NOW), (OLD, "Unknown", NOW), ("", "True", NOW)]
 )
 def test_the_time_of_a_transition_is_kept_while_the_status_stays(before: str, status: str, since: str) -> None:
     live = Condition("Ready", "True", "Fine", "All is well.", before, 1)

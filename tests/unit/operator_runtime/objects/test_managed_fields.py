@@ -76,8 +76,7 @@ def test_who_wrote_the_object_at_all_is_told_apart_from_who_writes_its_status() 
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"no JSON", b"{}", b'{"metadata": {"managedFields": 5}}', b'{"metadata": {"managedFields": [{}]}}'],
+    "body", [b"", b"no JSON", b"{}", b'{"metadata": {"managedFields": 5}}', b'{"metadata": {"managedFields": [{}]}}']
 )
 def test_what_cannot_be_read_belongs_to_nobody(body: bytes) -> None:
     assert Writers(body).owners("spec.replicas") == []

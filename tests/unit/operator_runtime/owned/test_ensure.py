@@ -53,10 +53,7 @@ async def test_what_differs_is_put_right_and_told_and_what_is_left_out_vanishes(
     at.cached(made)
     kept = await at.ensure(at.words(a="3"))
     assert (kept.uid, kept.body["data"]) == (made.uid, {"a": "3"})
-    assert [str(each) for each in at.changes[-1].fields] == [
-        'data[a]: "1" → "3"',
-        'data[b]: "2" → absent',
-    ]
+    assert [str(each) for each in at.changes[-1].fields] == ['data[a]: "1" → "3"', 'data[b]: "2" → absent']
     at.cached(kept)
     assert await at.ensure(at.words(a="3")) is kept
 

@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 
 from operator_runtime import Difference, EnsureResult, NotOwned, PlainObject, Refused, Rules, plain
-from operator_runtime.owned.ensure_decision import (
-    Create,
-    Decider,
-    LastWrite,
-    Replace,
-    Update,
-    decide_creation,
-)
+from operator_runtime.owned.ensure_decision import Create, Decider, LastWrite, Replace, Update, decide_creation
 
 SHOPS = plain("example.com/v1", "Shop", "shops")
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
@@ -95,6 +88,7 @@ def test_what_differs_decides(found: tuple[Difference, ...], rules: dict[str, An
         assert compared(decision) == compared(decided)
 
 
+IS_GOING = "The Deployment is being deleted, and is recreated then."
 STILL_THERE = "The Deployment of a deleted Shop of the same name is still there; waiting for it to go."
 FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this Shop or delete that Deployment{}."
 
@@ -102,11 +96,7 @@ FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this
 @pytest.mark.parametrize(
     ("live", "rules", "decided"),
     [
-        (
-            deployment(deletionTimestamp="now"),
-            {},
-            EnsureResult(None, "The Deployment is being deleted, and is recreated then."),
-        ),
+        (deployment(deletionTimestamp="now"), {}, EnsureResult(None, IS_GOING)),
         (deployment(uid="u2", kind="Stall", name="x"), {}, NotOwned(FOREIGN.format("belongs to Stall x", ""))),
         (deployment(owned=False), {}, NotOwned(FOREIGN.format("has no owner", ""))),
         (
@@ -114,13 +104,7 @@ FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this
             {"handover": "label it"},
             NotOwned(FOREIGN.format("has no owner", "; to hand it over, label it")),
         ),
-        (
-            deployment(uid="u0"),
-            {},
-            EnsureResult(
-                None, "The Deployment of a deleted Shop of the same name is still there; waiting for it to go."
-            ),
-        ),
+        (deployment(uid="u0"), {}, EnsureResult(None, STILL_THERE)),
         (
             deployment(owned=False, namespace="other"),
             {},

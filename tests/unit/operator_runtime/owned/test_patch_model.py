@@ -102,11 +102,7 @@ PODS = st.fixed_dictionaries(
         ),
     },
 )
-METADATA = some(
-    labels=TEXTS,
-    annotations=TEXTS,
-    finalizers=st.sampled_from([[], ["a.io/a"], ["b.io/b", "a.io/a"]]),
-)
+METADATA = some(labels=TEXTS, annotations=TEXTS, finalizers=st.sampled_from([[], ["a.io/a"], ["b.io/b", "a.io/a"]]))
 STRATEGIES = st.sampled_from(
     [{"type": "Recreate"}, {"type": "RollingUpdate"}, {"rollingUpdate": {"maxSurge": 1}}, {"type": "RollingUpdate"}]
 )
@@ -134,7 +130,7 @@ SPECS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "NetworkPolicy": some(
         podSelector=st.just(SELECTED),
-        egress=st.sampled_from([[{"to": []}], [{}]]),
+        egress=st.sampled_from([[{"to": [{"podSelector": {}}]}], [{}]]),
         policyTypes=st.sampled_from([["Ingress"], ["Ingress", "Egress"]]),
     ),
 }

@@ -17,10 +17,7 @@ def parser() -> Parser:
 
 def test_only_what_was_given_comes_back_and_each_of_what_was_repeated(parser: Parser) -> None:
     assert parse(parser, []) == {}
-    assert parse(parser, ["--parts=2", "--leaf", "green", "--leaf=black"]) == {
-        "parts": "2",
-        "leaf": ["green", "black"],
-    }
+    assert parse(parser, ["--parts=2", "--leaf", "green", "--leaf=black"]) == {"parts": "2", "leaf": ["green", "black"]}
 
 
 @pytest.mark.parametrize(

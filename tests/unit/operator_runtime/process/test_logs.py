@@ -143,12 +143,7 @@ class TestJson:
         assert set(self.read(record(fields="no mapping"))) == {"ts", "level", "logger", "message"}
 
 
-def configured(
-    stream: io.StringIO,
-    *,
-    log_format: Any = "text",
-    level: str = "info",
-) -> io.StringIO:
+def configured(stream: io.StringIO, *, log_format: Any = "text", level: str = "info") -> io.StringIO:
     logs.configure(log_format=log_format, level=level, stream=stream)
     return stream
 

@@ -37,10 +37,7 @@ def text(response: HttpResponse) -> tuple[int, str]:
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
     probe = HealthProbe("readyz", [ping(), Switchable("watch/pods").check])
     assert text(respond(probe, "/readyz")) == text(respond(probe, "/readyz/")) == (200, "ok")
-    assert text(respond(probe, "/readyz?verbose")) == (
-        200,
-        "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n",
-    )
+    assert text(respond(probe, "/readyz?verbose")) == (200, "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n")
     for path in ("/", "/metrics", "/readyzz", "/healthz"):
         assert text(respond(probe, path)) == (404, "there are /readyz here\n")
 
@@ -117,11 +114,7 @@ def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: 
     pods.reason = nodes.reason = None
     for _ in range(2):
         respond(probe, "/readyz")
-    assert caplog.messages == [
-        "readyz fails: pods: silent",
-        "readyz fails: nodes: silent too",
-        "readyz passes again",
-    ]
+    assert caplog.messages == ["readyz fails: pods: silent", "readyz fails: nodes: silent too", "readyz passes again"]
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,7 @@ PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=
 
 
 @pytest.mark.parametrize(
-    ("accept", "openmetrics"),
-    [("", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)],
+    ("accept", "openmetrics"), [("", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)]
 )
 async def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
     response = await Scrapes(some()).answer(request_of(accept))

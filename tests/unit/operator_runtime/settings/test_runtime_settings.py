@@ -93,13 +93,7 @@ def test_each_variable_sets_its_field(
 class TestWatchNamespaces:
     @pytest.mark.parametrize(
         ("text", "expected"),
-        [
-            ("", ()),
-            (" a , b ", ("a", "b")),
-            ("b,a,b", ("b", "a")),
-            ("0", ("0",)),
-            ("x" * 63, ("x" * 63,)),
-        ],
+        [("", ()), (" a , b ", ("a", "b")), ("b,a,b", ("b", "a")), ("0", ("0",)), ("x" * 63, ("x" * 63,))],
     )
     def test_names_are_joined_by_commas_and_nothing_means_all(
         self, monkeypatch: pytest.MonkeyPatch, text: str, expected: tuple[str, ...]

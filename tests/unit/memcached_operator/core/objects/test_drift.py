@@ -7,17 +7,7 @@ import pytest
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
 from memcached_operator.core.objects.owned_object import comparable
 from memcached_operator.core.objects.workload import DERIVED_PATHS
-from tests.unit.memcached_operator.live import (
-    CASES,
-    Edit,
-    Json,
-    desired,
-    found,
-    full_spec,
-    live,
-    patched,
-    spec_of,
-)
+from tests.unit.memcached_operator.live import CASES, Edit, Json, desired, found, full_spec, live, patched, spec_of
 from tests.unit.memcached_operator.support import OTHER_UID, UID, deployment_of, desired_deployment
 
 OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}

@@ -80,11 +80,7 @@ def status(
         (status(INITIALIZED, inits={"a": DONE, "b": PULLS}), "ImagePullBackOff of the container b", True),
         (status(CREATED, sidecars={"exporter": PULLS}), "ImagePullBackOff of the container exporter", True),
         # What its node says of a Secret or a ConfigMap that a variable names.
-        (
-            status(waits("CreateContainerConfigError", NO_SECRET)),
-            f"CreateContainerConfigError: {NO_SECRET}",
-            True,
-        ),
+        (status(waits("CreateContainerConfigError", NO_SECRET)), f"CreateContainerConfigError: {NO_SECRET}", True),
         (
             status(INITIALIZED, inits={"fetch": waits("CreateContainerConfigError", NO_SECRET)}),
             f"CreateContainerConfigError of the container fetch: {NO_SECRET}",

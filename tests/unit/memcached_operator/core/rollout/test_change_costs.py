@@ -226,11 +226,7 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"memory": "128Mi"},
         "live: spec.memory: 6 servers are set to 128 MiB while they run, and no key is",
     ),
-    (
-        STATEFUL_SET,
-        {"memory": "32Mi"},
-        "are set to 32 MiB while they run, and evict items that no longer fit; a full",
-    ),
+    (STATEFUL_SET, {"memory": "32Mi"}, "are set to 32 MiB while they run, and evict items that no longer fit; a full"),
     (STATEFUL_SET, LIMITS, "live: spec.resources.limits.memory: 6 servers are given different memory resources while"),
     ({**STATEFUL_SET, "size": 0}, {"memory": "1Gi"}, "live: spec.memory: no server runs, so none is changed"),
     (
@@ -245,11 +241,7 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "scaling: spec.size: 2 servers are removed from the list, from the highest ordinal, and",
     ),
     (STATEFUL_SET, {"size": 4}, "deleted with their keys 30 s later"),
-    (
-        DEPLOYMENT,
-        {"workload": "StatefulSet"},
-        "moving: spec.workload: 6 servers are created by a StatefulSet, without",
-    ),
+    (DEPLOYMENT, {"workload": "StatefulSet"}, "moving: spec.workload: 6 servers are created by a StatefulSet, without"),
     (DEPLOYMENT, {"workload": "StatefulSet"}, "and those of the Deployment are deleted 30 s later"),
     (DEPLOYMENT, {"discovery": {"configMap": {}}}, "auxiliary: spec.discovery: no server is affected"),
 ]
@@ -324,12 +316,7 @@ CLOSED = {"tls": {"secretName": "a", "clientAuth": "Require"}}
     [
         ({}, Means(credentials=False), "live", "and lose their keys, as on Kubernetes before 1.33"),
         ({}, Means(credentials=False, resizes=True), "live", "and lose their keys"),
-        (
-            {},
-            Means(resizes=False),
-            "rolling",
-            "as this cluster cannot resize pods in place (Kubernetes 1.33 and",
-        ),
+        ({}, Means(resizes=False), "rolling", "as this cluster cannot resize pods in place (Kubernetes 1.33 and"),
         ({"auth": {"secretName": "a"}}, Means(credentials=True, resizes=True), "live", "no key is lost"),
         (
             {"auth": {"secretName": "a"}},

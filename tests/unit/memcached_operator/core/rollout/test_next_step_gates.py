@@ -18,13 +18,7 @@ from memcached_operator.core.rollout.next_step import (
 )
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState
 from tests.unit.memcached_operator.core.rollout.test_in_place import WARM, warm
-from tests.unit.memcached_operator.core.rollout.test_next_step import (
-    PAUSE_S,
-    SPEC,
-    server,
-    state_of,
-    stateful_set,
-)
+from tests.unit.memcached_operator.core.rollout.test_next_step import PAUSE_S, SPEC, server, state_of, stateful_set
 from tests.unit.memcached_operator.server_model import workload_of
 from tests.unit.memcached_operator.support import NAME, pod_of
 

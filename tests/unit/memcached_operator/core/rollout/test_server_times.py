@@ -21,12 +21,7 @@ from memcached_operator.core.rollout.server_states import (
     Seen,
     observed_pods,
 )
-from tests.unit.memcached_operator.core.rollout.test_next_step import (
-    PAUSE_S,
-    rollout_of,
-    server,
-    stuck,
-)
+from tests.unit.memcached_operator.core.rollout.test_next_step import PAUSE_S, rollout_of, server, stuck
 from tests.unit.memcached_operator.server_model import START
 from tests.unit.memcached_operator.support import NAME
 

@@ -96,12 +96,7 @@ def test_where_a_change_comes_from(different: dict[str, Any], provenance: Proven
 
 @pytest.mark.parametrize(
     ("different", "replaces", "needs_lock"),
-    [
-        (MORE, False, False),
-        (MORE, True, True),
-        ({"is_pending": True, **MORE}, True, False),
-        ({}, True, False),
-    ],
+    [(MORE, False, False), (MORE, True, True), ({"is_pending": True, **MORE}, True, False), ({}, True, False)],
 )
 def test_memory_that_nobody_asked_for_needs_the_lock_where_servers_are_replaced_for_it(
     different: dict[str, Any], replaces: bool, needs_lock: bool

@@ -89,36 +89,82 @@ def test_a_deployment_whose_servers_are_all_ready_says_what_it_waits_for() -> No
     assert message not in condition_of(reported_status(3, pods(2, 1), UPDATED), "Progressing")[2]
 
 
-def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None:
-    status = reported_status(3, [], None)
-    assert condition_of(status, "Progressing") == ("True", "Deploying", "The Deployment is being created.")
-    status = reported_status(3, [], None, waiting="The former one is going.")
-    assert condition_of(status, "Progressing") == ("True", "Deploying", "The former one is going.")
-    status = reported_status(3, [], FRESH)
-    assert condition_of(status, "Progressing") == ("True", "Deploying", "3 servers are desired, 0 exist, 0 are ready.")
-    status = reported_status(3, pods(1, 2), DEPLOYING, last=status)
-    assert condition_of(status, "Progressing") == ("True", "Deploying", "3 servers are desired, 3 exist, 1 are ready.")
-    status = reported_status(3, pods(3), DEPLOYING, last=status)
-    assert condition_of(status, "Progressing") == ("False", "Complete", "All 3 servers have been rolled out.")
+COMPLETE = reported_status(3, pods(3), ROLLED_OUT)
+UNSEEN = msgspec.structs.replace(SCALED, is_observed=False)
+BEGUN = reported_status(3, [], FRESH)
+STARTS = reported_status(3, pods(1, 2), DEPLOYING, last=BEGUN)
+ANEW = reported_status(3, [], FRESH, last=COMPLETE)
+# The image was changed; the pods of the former one are all ready, and no other exists yet.
+CHANGED = reported_status(3, pods(3), deployment_of(generation=2, is_observed=False), last=COMPLETE, generation=2)
+SEEN = reported_status(3, pods(3), UPDATED, last=CHANGED, generation=2)
+REPLACED = reported_status(3, pods(3, template="b"), UPDATED, last=SEEN, generation=2)
+TIMED_OUT = 'ReplicaSet "sessions-a" has timed out progressing.'
+LATE = reported_status(3, pods(1), deployment_of(rolled_out=False, deadline_exceeded=TIMED_OUT))
+BLOCKED = reported_status(3, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
+IS_DONE = ("False", "Complete", "All 3 servers have been rolled out.")
+DEPLOYS, UPDATES = ("True", "Deploying"), ("True", "Updating")
 
 
-def test_a_memcached_without_servers_is_complete_once_its_deployment_was_observed() -> None:
-    assert reported(reported_status(0, [], FRESH), "Progressing") == ("True", "Deploying")
-    assert reported(reported_status(0, [], DEPLOYING), "Progressing") == ("False", "Complete")
+def after(reason: str) -> Status:
+    """The next status where another client wrote this reason."""
+    last = Status(conditions=(Condition("Progressing", "True", reason, "Somebody wrote this."),))
+    return reported_status(3, pods(2), DEPLOYING, last=last)
 
 
-@pytest.fixture(name="complete")
-def fixture_complete() -> Status:
-    status = reported_status(3, pods(3), ROLLED_OUT)
-    assert reported(status, "Progressing") == ("False", "Complete")
-    return status
+PROGRESSING: dict[str, tuple[Status, tuple[str, ...]]] = {
+    "it is made": (reported_status(3, [], None), (*DEPLOYS, "The Deployment is being created.")),
+    "the former one goes": (reported_status(3, [], None, waiting="It is going."), (*DEPLOYS, "It is going.")),
+    "none is there": (BEGUN, (*DEPLOYS, "3 servers are desired, 0 exist, 0 are ready.")),
+    "one is ready": (STARTS, (*DEPLOYS, "3 servers are desired, 3 exist, 1 are ready.")),
+    "all are": (reported_status(3, pods(3), DEPLOYING, last=STARTS), IS_DONE),
+    "complete": (COMPLETE, IS_DONE),
+    "no server": (reported_status(0, [], FRESH), DEPLOYS),
+    "no server, as was seen": (reported_status(0, [], DEPLOYING), ("False", "Complete")),
+    "pods faster than the Deployment": (
+        reported_status(4, pods(4), UNSEEN, last=COMPLETE, generation=2),
+        ("True", "Scaling"),
+    ),
+    "pods of two templates": (
+        reported_status(3, [*pods(2, template="a"), *pods(1, template="b")], UPDATED, last=COMPLETE),
+        (*UPDATES, "Pods of the previous template are being replaced."),
+    ),
+    "an update": (CHANGED, UPDATES),
+    "one that was seen": (SEEN, UPDATES),
+    "one with all pods": (REPLACED, UPDATES),
+    "one that is over": (
+        reported_status(3, pods(3, template="b"), SCALED, last=REPLACED, generation=2),
+        ("False", "Complete"),
+    ),
+    "late": (LATE, ("False", "DeadlineExceeded", TIMED_OUT)),
+    "late, and there": (reported_status(3, pods(3), ROLLED_OUT, last=LATE), ("False", "Complete")),
+    "made anew": (ANEW, DEPLOYS),
+    "made anew, with one": (reported_status(3, pods(1), DEPLOYING, last=ANEW), DEPLOYS),
+    # Held back, that status may never have been written.
+    "made anew unseen": (reported_status(3, pods(1), DEPLOYING, last=COMPLETE), DEPLOYS),
+    "blocked no more": (reported_status(3, [], DEPLOYING, last=BLOCKED), DEPLOYS),
+    "blocked no more, with one": (reported_status(3, pods(1), DEPLOYING, last=BLOCKED), DEPLOYS),
+    "a reason of a rollout": (after("Updating"), UPDATES),
+    "one of an end": (after("Terminating"), DEPLOYS),
+    "one of nobody": (after("Odd"), DEPLOYS),
+}
+
+
+@pytest.mark.parametrize(("status", "expected"), PROGRESSING.values(), ids=PROGRESSING)
+def test_how_far_it_is_follows_from_what_is_there_and_was_told_before(
+    status: Status, expected: tuple[str, ...]
+) -> None:
+    assert condition_of(status, "Progressing")[: len(expected)] == expected
+
+
+def test_nothing_is_degraded_once_nothing_is_in_the_way_any_more() -> None:
+    for found in ([], pods(1)):
+        status = reported_status(3, found, DEPLOYING, last=BLOCKED)
+        assert condition_of(status, "Degraded") == ("False", "AsExpected", "There is no problem.")
 
 
 @pytest.mark.parametrize("size", [0, 2, 4, 9])
-def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: Status, size: int) -> None:
-    begun = reported_status(
-        size, pods(3), msgspec.structs.replace(SCALED, is_observed=False), last=complete, generation=2
-    )
+def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(size: int) -> None:
+    begun = reported_status(size, pods(3), UNSEEN, last=COMPLETE, generation=2)
     assert reported(begun, "Progressing") == ("True", "Scaling")
     under_way = reported_status(size, pods(2, size), SCALED, last=begun, generation=2)
     assert reported(under_way, "Progressing") == ("True", "Scaling")
@@ -126,80 +172,38 @@ def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: St
     assert reported(done, "Progressing") == ("False", "Complete")
 
 
-def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(complete: Status) -> None:
-    unseen = msgspec.structs.replace(SCALED, is_observed=False)
-    assert reported(reported_status(4, pods(4), unseen, last=complete, generation=2), "Progressing") == (
-        "True",
-        "Scaling",
-    )
+def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced() -> None:
 
-
-def test_pods_of_two_templates_are_an_update(complete: Status) -> None:
-    found = [*pods(2, template="a"), *pods(1, template="b")]
-    status = reported_status(3, found, UPDATED, last=complete)
-    message = "Pods of the previous template are being replaced."
-    assert condition_of(status, "Progressing") == ("True", "Updating", message)
-
-
-def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_says_so(complete: Status) -> None:
-    # The image was changed; the pods of the former one are all ready, and no other exists yet.
-    begun = reported_status(3, pods(3), deployment_of(generation=2, is_observed=False), last=complete, generation=2)
-    assert reported(begun, "Progressing") == ("True", "Updating")
-    seen = reported_status(3, pods(3), UPDATED, last=begun, generation=2)
-    assert reported(seen, "Progressing") == ("True", "Updating")
-    replaced = reported_status(3, pods(3, template="b"), UPDATED, last=seen, generation=2)
-    assert reported(replaced, "Progressing") == ("True", "Updating")
-    done = reported_status(3, pods(3, template="b"), SCALED, last=replaced, generation=2)
-    assert reported(done, "Progressing") == ("False", "Complete")
-
-
-def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(complete: Status) -> None:
-
-    held = reported_status(3, pods(3), UPDATED, last=complete, rollout=RolloutProgress(stale=2), paused=True)
+    held = reported_status(3, pods(3), UPDATED, last=COMPLETE, rollout=RolloutProgress(stale=2), paused=True)
     message = "2 of 3 servers have not been replaced yet; spec.rollout.paused is true."
     assert condition_of(held, "Progressing") == ("False", "RolloutPaused", message)
     assert condition_of(held, "Ready") == ("False", "RolloutPaused", message)
-    for last in (complete, held):
+    for last in (COMPLETE, held):
         nothing_held = reported_status(3, pods(3), UPDATED, last=last, paused=True)
         assert reported(nothing_held, "Progressing") == ("False", "Complete")
 
 
-def test_what_keeps_a_server_that_the_others_wait_for_is_told(complete: Status) -> None:
+def test_what_keeps_a_server_that_the_others_wait_for_is_told() -> None:
     found = [*pods(2), *pods(0, 1, "Unschedulable: 0/1 nodes are available", template="b")]
     message = condition_of(
-        reported_status(3, found, UPDATED, last=complete, rollout=RolloutProgress(stale=2)), "Progressing"
+        reported_status(3, found, UPDATED, last=COMPLETE, rollout=RolloutProgress(stale=2)), "Progressing"
     )[2]
     assert message.endswith(" sessions-b-0 is not ready: Unschedulable: 0/1 nodes are available.")
 
 
-def test_servers_that_are_replaced_for_nobody_but_the_operator_are_ready_while_they_wait(complete: Status) -> None:
-    status = reported_status(3, pods(3), last=complete, hold=Hold.QUEUED)
+def test_servers_that_are_replaced_for_nobody_but_the_operator_are_ready_while_they_wait() -> None:
+    status = reported_status(3, pods(3), last=COMPLETE, hold=Hold.QUEUED)
     assert reported(status, "Ready") == ("True", "AllServersReady")
     assert "The operator's own defaults have changed" in condition_of(status, "Progressing")[2]
-    held = reported_status(3, pods(3), last=complete, hold=Hold.PAUSED, paused=True)
+    held = reported_status(3, pods(3), last=COMPLETE, hold=Hold.PAUSED, paused=True)
     assert condition_of(held, "Progressing")[2].endswith("the servers are replaced once spec.rollout.paused is false.")
 
 
-def test_a_missed_deadline_is_told_as_the_deployment_reports_it_and_is_over_with_the_rollout() -> None:
-    message = 'ReplicaSet "sessions-a" has timed out progressing.'
-    late = reported_status(3, pods(1), deployment_of(rolled_out=False, deadline_exceeded=message))
-    assert condition_of(late, "Progressing") == ("False", "DeadlineExceeded", message)
-    assert reported(reported_status(3, pods(3), ROLLED_OUT, last=late), "Progressing") == ("False", "Complete")
-
-
 @pytest.mark.parametrize("found", [pods(2), pods(2, 1), pods(0), pods(0, 3, "CrashLoopBackOff")])
-def test_a_pod_that_is_lost_or_restarted_is_no_rollout(complete: Status, found: list[PodRecord]) -> None:
-    status = reported_status(3, found, ROLLED_OUT, last=complete)
+def test_a_pod_that_is_lost_or_restarted_is_no_rollout(found: list[PodRecord]) -> None:
+    status = reported_status(3, found, ROLLED_OUT, last=COMPLETE)
     assert reported(status, "Progressing") == ("False", "Complete")
     assert reported(status, "Available") == ("False", "MinimumReplicasUnavailable")
-
-
-def test_a_deployment_that_is_made_anew_is_deployed_anew(complete: Status) -> None:
-    begun = reported_status(3, [], FRESH, last=complete)
-    assert reported(begun, "Progressing") == ("True", "Deploying")
-    # Held back, the first of these may never have been written.
-    for last in (begun, complete):
-        assert reported(reported_status(3, pods(1), DEPLOYING, last=last), "Progressing") == ("True", "Deploying")
 
 
 @pytest.mark.parametrize("reason", [Reason.NOT_CONTROLLED, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED])
@@ -208,14 +212,6 @@ def test_where_something_is_in_the_way_nothing_progresses(reason: Reason, deploy
     status = reported_status(3, [], deployment, problem=Problem(reason, "in the way"))
     message = "Nothing is being changed; see the condition Degraded."
     assert condition_of(status, "Progressing") == ("False", reason, message)
-
-
-def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_not_complete() -> None:
-    stuck = reported_status(3, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
-    for found in ([], pods(1)):
-        status = reported_status(3, found, DEPLOYING, last=stuck)
-        assert reported(status, "Progressing") == ("True", "Deploying")
-        assert condition_of(status, "Degraded") == ("False", "AsExpected", "There is no problem.")
 
 
 POLICY = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:latest"'
@@ -235,11 +231,3 @@ POLICY = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:lates
 )
 def test_it_is_degraded_by_what_is_in_the_way(status: Status, reason: str, message: str) -> None:
     assert condition_of(status, "Degraded") == ("True", reason, message)
-
-
-@pytest.mark.parametrize(("was", "now"), [("Updating", "Updating"), ("Terminating", "Deploying"), ("Odd", "Deploying")])
-def test_a_reason_goes_on_where_it_is_one_of_a_rollout_and_not_where_another_client_wrote_it(
-    was: str, now: str
-) -> None:
-    last = Status(conditions=(Condition("Progressing", "True", was, "Somebody wrote this."),))
-    assert reported(reported_status(3, pods(2), DEPLOYING, last=last), "Progressing") == ("True", now)

@@ -45,10 +45,7 @@ def container(spec: Spec) -> Json:
 @pytest.mark.parametrize(
     ("fields", "options"),
     [
-        (
-            {"extstore": NODE},
-            f"ext_page_size=8,ext_wbuf_size=4,ext_threads=1,ext_item_size=512,ext_path={FILE}:968m",
-        ),
+        ({"extstore": NODE}, f"ext_page_size=8,ext_wbuf_size=4,ext_threads=1,ext_item_size=512,ext_path={FILE}:968m"),
         (
             {"extstore": CLAIM},
             f"ext_page_size=64,ext_wbuf_size=4,ext_threads=8,ext_item_size=2048,ext_path={FILE}:97280m",

@@ -45,7 +45,7 @@ class Servers:
     """
 
     def __init__(self, *, finalizer: bool = False) -> None:
-        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty), finalizer=finalizer)
+        self.world = World(peers_port=self.port, finalizer=finalizer)
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
@@ -55,6 +55,16 @@ class Servers:
         self.purged.set()
         self.steps: list[str | None] = []
         self._addresses: dict[str, str] = {}
+
+    @property
+    def port(self) -> PeersPort:
+        return PeersPort(self.state_of, self.purge, self.empty)
+
+    def lead_anew(self) -> None:
+        """Let another operator lead, which knows what the cluster shows."""
+        before = self.world
+        self.world = World(api=before.api, peers_port=self.port)
+        self.world.clock.advance_to(before.clock.now)
 
     async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
         self.calls.append(("state", address))
@@ -79,6 +89,25 @@ class Servers:
 
     def pods(self) -> Iterator[Json]:
         return (each for key, each in self.world.api.objects.items() if key[0] == "Pod")
+
+    def uids(self) -> set[str]:
+        return {each["metadata"]["uid"] for each in self.pods()}
+
+    def lose(self, ordinal: int) -> None:
+        """Let a pod be gone."""
+        del self.world.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
+
+    def called(self, call: str) -> list[str]:
+        """At which addresses that was done."""
+        return [address for name, address in self.calls if name == call]
+
+    def are_connected(self) -> bool:
+        """Whether each has all others as peers."""
+        peers = self.peers()
+        return all(each is not None and {*each.addresses} == peers.keys() - {own} for own, each in peers.items())
+
+    def are_disconnected(self) -> bool:
+        return all(each is not None and not each.addresses for each in self.peers().values())
 
     def peers(self) -> dict[str, Peers | None]:
         """By address, what its pod's annotation says."""
@@ -135,6 +164,10 @@ class Servers:
         if not self.steps or self.steps[-1] != step:
             self.steps.append(step)
 
+    async def pass_time(self, reconciles: int, each_s: float = 0.3) -> None:
+        for _ in range(reconciles):
+            await self.control_and_reconcile(each_s)
+
     async def until(self, step: str, reconciles: int = 100) -> None:
         for _ in range(reconciles):
             if self.world.status.get("handover", {}).get("step") == step:
@@ -156,6 +189,14 @@ async def begun(size: int, *, finalizer: bool = False) -> Servers:
     return servers
 
 
+async def changing(before: int, after: int, step: str) -> Servers:
+    """Servers whose list changes, at that step."""
+    servers = await begun(before)
+    servers.size(after)
+    await servers.until(step)
+    return servers
+
+
 async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> None:
     servers = await begun(3)
     servers.size(4)
@@ -170,38 +211,33 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
         "4 servers are desired, 4 exist, 4 are ready. Servers fill themselves from each other until "
     )
     assert servers.world.message("Progressing").endswith(servers.world.message("HandingOver"))
-    peers = servers.peers()
-    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
-    assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(peers)]
+    assert servers.are_connected()
+    assert sorted(servers.called("purge")) == sorted(servers.peers())
+    assert not servers.called("empty")
     await servers.until("Complete")
     assert servers.steps == HANDING_OVER
-    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert servers.are_disconnected()
     assert [each.reason for each in servers.world.recorder.events].count("Handover") >= len(HANDING_OVER) - 2
-    await servers.control_and_reconcile()
-    await servers.control_and_reconcile()
+    await servers.pass_time(2)
     assert servers.world.condition("Ready") == ("True", "AllServersReady")
     assert servers.world.condition("HandingOver") == ("False", "Complete")
     assert servers.counted() == {"handed_over": 1, "given_up": 0}
 
 
 async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
-    servers = await begun(4)
-    servers.size(2)
-    await servers.until("Published")
+    servers = await changing(4, 2, "Published")
     assert (servers.listed, servers.count()) == (2, 4)
     await servers.until("Disconnecting")
     assert servers.count() == 4
     await servers.until("Complete")
-    for _ in range(3):
-        await servers.control_and_reconcile()
+    await servers.pass_time(3)
     assert servers.count() == 2
     assert "draining" not in servers.world.status
 
 
 async def test_a_list_that_does_not_change_has_each_server_queried_once() -> None:
     servers = await begun(3)
-    for _ in range(5):
-        await servers.control_and_reconcile(60)
+    await servers.pass_time(5, 60)
     assert servers.calls == []
 
 
@@ -220,9 +256,7 @@ async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from
 
 
 async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_reported() -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Connecting")
+    servers = await changing(2, 3, "Connecting")
     servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
     await servers.until("Disconnecting")
     assert servers.listed == 3
@@ -231,19 +265,18 @@ async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand
         f"The list of servers changed without a hand-over, as {NAME}-1 did not confirm their peers. Clients may have "
     )
     assert message.startswith(expected)
-    servers.world.clock.advance(FOR_S + 1)
-    await servers.control_and_reconcile()
-    await servers.control_and_reconcile()
+    servers.silent.clear()
+    await servers.pass_time(5, 1.0)
+    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable"), "clients have two lists"
+    servers.world.clock.advance(FOR_S)
+    await servers.pass_time(2)
     assert servers.world.condition("Discouraged") == ("False", "AsExpected")
 
 
 async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Preparing")
+    servers = await changing(2, 3, "Preparing")
     servers.purge_fails = [pod(servers.world, 1)["status"]["podIP"]] * 999
-    for _ in range(10):
-        await servers.control_and_reconcile(1.0)
+    await servers.pass_time(10, 1.0)
     assert servers.steps[-1] == "Preparing"
     servers.world.clock.advance(READY_WITHIN_S)
     await servers.until("Complete")
@@ -252,14 +285,12 @@ async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
 
 
 async def test_a_server_that_did_not_answer_once_has_old_copies_deleted_later() -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Preparing")
+    servers = await changing(2, 3, "Preparing")
     failing = pod(servers.world, 1)["status"]["podIP"]
     servers.purge_fails = [failing]
     await servers.until("Complete")
     assert servers.steps == HANDING_OVER
-    purged = [address for call, address in servers.calls if call == "purge"]
+    purged = servers.called("purge")
     assert (len(purged), purged.count(failing)) == (4, 2)
 
 
@@ -287,16 +318,15 @@ async def test_a_rollout_waits_from_the_purge_on() -> None:
     await servers.until("Preparing")
     for _ in range(100):
         await servers.control_and_reconcile(1.0)
-        if any(call == "purge" for call, _ in servers.calls):
+        if servers.called("purge"):
             break
-    uids = {each["metadata"]["uid"] for each in servers.pods()}
-    for _ in range(10):
-        await servers.control_and_reconcile(1.0)
+    uids = servers.uids()
+    await servers.pass_time(10, 1.0)
     assert servers.steps[-1] == "Preparing"
     servers.purged.set()
     await servers.until("Published")
     assert servers.steps == HANDING_OVER[:3]
-    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
+    assert servers.uids() == uids
 
 
 async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_over() -> None:
@@ -310,9 +340,7 @@ async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_o
 
 
 async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Published")
+    servers = await changing(2, 3, "Published")
     servers.world.clock.advance(FOR_S + MARKER_TTL_S)
     servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
     sent = 0
@@ -327,9 +355,7 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
 async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_and_not_without_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Connecting")
+    servers = await changing(2, 3, "Connecting")
     store, sent = servers.world.api.store, 0
 
     def store_without_it(path: str, body: Json) -> Json:
@@ -350,9 +376,7 @@ async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_
 
 
 async def test_where_the_api_server_fails_to_change_pods_the_list_changes_without_a_hand_over() -> None:
-    servers = await begun(2)
-    servers.size(3)
-    await servers.until("Connecting")
+    servers = await changing(2, 3, "Connecting")
     servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
     for _ in range(CONFIRMED_WITHIN_S + 2):
         with suppress(ServerError):
@@ -371,33 +395,24 @@ async def test_a_pod_that_another_changed_meanwhile_gets_peers_once_the_cache_sh
 
 
 async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Published")
-    key = next(key for key in servers.world.api.objects if key[0] == "Pod" and key[2] == f"{NAME}-1")
-    lost = servers.world.api.objects[key]["status"]["podIP"]
-    del servers.world.api.objects[key]
+    servers = await changing(3, 4, "Published")
+    lost = pod(servers.world, 1)["status"]["podIP"]
+    servers.lose(1)
     servers.world.show()
     await servers.world.reconcile()
     assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
     servers.calls.clear()
-    for _ in range(8):
-        await servers.control_and_reconcile()
-    emptied = [address for call, address in servers.calls if call == "empty"]
-    assert emptied == [pod(servers.world, 1)["status"]["podIP"]] * 2, "before others have it as a peer, and after"
-    peers = servers.peers()
-    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
+    await servers.pass_time(8)
+    assert servers.called("empty") == [pod(servers.world, 1)["status"]["podIP"]] * 2, (
+        "before others have it as a peer, and after"
+    )
+    assert servers.are_connected()
 
 
 @pytest.mark.parametrize("step", HANDING_OVER[:-1])
 async def test_another_leader_goes_on_with_each_step(step: str) -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until(step)
-    before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
-    servers.world.clock.advance(before.clock.now)
-    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
+    servers = await changing(3, 4, step)
+    servers.lead_anew()
     await servers.until("Complete")
     assert servers.steps == HANDING_OVER
 
@@ -422,9 +437,7 @@ async def test_a_server_that_never_gets_ready_keeps_the_list_for_a_while() -> No
 async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them_as_peers(
     step: str, refused: bool
 ) -> None:
-    servers = await begun(3)
-    servers.size(2)
-    await servers.until(step)
+    servers = await changing(3, 2, step)
     if refused:
         servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
     servers.size(2, handover=None)
@@ -438,20 +451,13 @@ async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them
 
 
 async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_it_has_since() -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Published")
-    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
-    for _ in range(10):
-        await servers.control_and_reconcile()
-    assert [each for each, _ in servers.calls].count("empty") == 2
-    before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
-    servers.world.clock.advance(before.clock.now)
-    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
-    for _ in range(10):
-        await servers.control_and_reconcile()
-    assert [each for each, _ in servers.calls].count("empty") == 2
+    servers = await changing(3, 4, "Published")
+    servers.lose(1)
+    await servers.pass_time(10)
+    assert len(servers.called("empty")) == 2
+    servers.lead_anew()
+    await servers.pass_time(10)
+    assert len(servers.called("empty")) == 2
 
 
 @pytest.mark.parametrize(
@@ -461,18 +467,13 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
 async def test_a_server_is_emptied_no_third_time_however_often_its_pod_cannot_say_so(
     refusal: Forbidden | ServerError, passed_s: float
 ) -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Published")
-    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers = await changing(3, 4, "Published")
+    servers.lose(1)
     for _ in range(20):
         await servers.control_and_reconcile()
-        if not servers.is_outdated(1):
-            continue
-        peers = servers.peers()
-        if all(each is not None and {*each.addresses} == peers.keys() - {other} for other, each in peers.items()):
+        if servers.is_outdated(1) and servers.are_connected():
             break
-    assert [each for each, _ in servers.calls].count("empty") == 1
+    assert len(servers.called("empty")) == 1
     servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
     for _ in range(5):
         with suppress(ServerError):
@@ -482,29 +483,26 @@ async def test_a_server_is_emptied_no_third_time_however_often_its_pod_cannot_sa
         with suppress(ServerError):
             await servers.control_and_reconcile(RETRY_REFUSED_S)
     assert not servers.is_outdated(1)
-    assert [each for each, _ in servers.calls].count("empty") == 2
+    assert len(servers.called("empty")) == 2
 
 
 async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_read() -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Published")
+    servers = await changing(3, 4, "Published")
     servers.size(4, extraArgs=["-M"])
-    await servers.control_and_reconcile(1.0)
-    await servers.control_and_reconcile(1.0)
+    await servers.pass_time(2, 1.0)
     assert servers.world.condition("Degraded") == ("True", "InvalidSpec")
     assert servers.world.condition("HandingOver") == ("True", "Published")
     assert servers.world.message("HandingOver").startswith("Servers fill themselves from each other until ")
     assert servers.world.condition("Discouraged") == ("Unknown", "InvalidSpec")
     lost = pod(servers.world, 1)["status"]["podIP"]
-    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers.lose(1)
     servers.world.show()
     await servers.world.reconcile()
     assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
     assert servers.steps[-1] == "Published"
     await servers.until("Complete", reconciles=FOR_S + 20)
     assert servers.listed == 4
-    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert servers.are_disconnected()
 
 
 @pytest.mark.parametrize(
@@ -513,10 +511,8 @@ async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_re
 async def test_a_mark_that_cannot_be_taken_off_leaves_nobody_a_peer(
     monkeypatch: pytest.MonkeyPatch, refusal: Forbidden | ServerError
 ) -> None:
-    servers = await begun(4)
-    servers.size(2)
-    await servers.until("Published")
-    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers = await changing(4, 2, "Published")
+    servers.lose(1)
     judge = servers.world.api.refusal
 
     def refuse(sent: Sent) -> KubeError | None:
@@ -529,16 +525,13 @@ async def test_a_mark_that_cannot_be_taken_off_leaves_nobody_a_peer(
             await servers.control_and_reconcile(1.0)
     assert (servers.steps[-1], servers.count()) == ("Complete", 2)
     assert servers.is_outdated(1)
-    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert servers.are_disconnected()
 
 
 async def test_servers_have_their_time_anew_once_the_specification_can_be_read_again() -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Preparing")
+    servers = await changing(3, 4, "Preparing")
     servers.size(4, extraArgs=["-M"])
-    for _ in range(8):
-        await servers.control_and_reconcile(READY_WITHIN_S / 8)
+    await servers.pass_time(8, READY_WITHIN_S / 8)
     servers.size(6)
     await servers.until("Published")
     assert servers.listed == 6
@@ -567,9 +560,7 @@ async def test_another_size_has_its_own_time_to_get_ready() -> None:
 
 
 async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_read() -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Connecting")
+    servers = await changing(3, 4, "Connecting")
     servers.size(4, extraArgs=["-M"])
     await servers.until("Complete")
     assert servers.listed == 3
@@ -578,50 +569,28 @@ async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_
     assert servers.listed == 4
 
 
-async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_list() -> None:
-    servers = await begun(2)
-    servers.silent.add("10.1.0.0")
-    servers.size(3)
-    await servers.until("Preparing")
-    await servers.until("Disconnecting", reconciles=200)
-    servers.silent.clear()
-    for _ in range(5):
-        await servers.control_and_reconcile(1.0)
-    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
-    servers.world.clock.advance(FOR_S)
-    await servers.control_and_reconcile()
-    await servers.control_and_reconcile()
-    assert servers.world.condition("Discouraged") == ("False", "AsExpected")
-
-
 @pytest.mark.parametrize("lost", [("handover",), ("handover", "serverList", "workload", "draining")])
 async def test_a_status_that_another_client_took_away_takes_no_peers_away(lost: tuple[str, ...]) -> None:
-    servers = await begun(4)
-    servers.size(3)
-    await servers.until("Published")
+    servers = await changing(4, 3, "Published")
     servers.world.clock.advance(FOR_S / 2)
     memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
     for field in lost:
         memcached["status"].pop(field, None)
     servers.world.api.put(memcached)
     servers.world.recorder.events.clear()
-    for _ in range(FOR_S - 10):
-        await servers.control_and_reconcile(1.0)
+    await servers.pass_time(FOR_S - 10, 1.0)
     assert all(each is not None and each.addresses for each in servers.peers().values())
     assert (servers.steps[-1], servers.listed, servers.count()) == ("Published", 3, 4)
     (event,) = (each for each in servers.world.recorder.events if each.reason == "HandoverResumed")
     assert event.type == "Warning"
     await servers.until("Complete")
-    for _ in range(3):
-        await servers.control_and_reconcile()
+    await servers.pass_time(3)
     assert servers.count() == 3
 
 
 async def test_where_the_field_is_omitted_while_a_server_is_emptied_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = await begun(3)
-    servers.size(4)
-    await servers.until("Published")
-    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers = await changing(3, 4, "Published")
+    servers.lose(1)
     ended = asyncio.Event()
 
     async def never(address: str, timeout_s: float) -> Purged | Failure:
@@ -634,11 +603,9 @@ async def test_where_the_field_is_omitted_while_a_server_is_emptied_that_ends(mo
     monkeypatch.setattr(servers, "empty", never)
     servers.world = World(api=servers.world.api, peers_port=PeersPort(servers.state_of, servers.purge, never))
     servers.size(4)
-    for _ in range(10):
-        await servers.control_and_reconcile()
+    await servers.pass_time(10)
     assert not ended.is_set()
     servers.size(4, handover=None)
-    for _ in range(80):
-        await servers.control_and_reconcile(1.0)
+    await servers.pass_time(80, 1.0)
     assert "handover" not in servers.world.status
     assert ended.is_set()

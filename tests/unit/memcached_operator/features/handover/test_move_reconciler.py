@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
-from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.server_state import DONE, PeersPort
 from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Conflict, Forbidden, StatusCause, TooManyRequests
@@ -18,7 +18,6 @@ from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handover_reconciler import FOR_S, SILENT, Servers
 from tests.unit.memcached_operator.running_servers import EVICT, pod, reasons, resize, rfc3339, stateful_set
 from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT, live_pod
-from tests.unit.memcached_operator.world import World
 
 HOLDER = f"{NAME}-holder"
 HELD = f"{HOLDER}-0"
@@ -39,8 +38,6 @@ class MovingServers(Servers):
 
     def __init__(self) -> None:
         super().__init__()
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
-        self.world = World(peers_port=port)
         self.transfers: list[tuple[str, str]] = []
         self.said: list[tuple[str, str]] = []
         self.lacking: list[int] = []
@@ -48,8 +45,9 @@ class MovingServers(Servers):
         self.moves: list[tuple[str, str]] = []
         self._size, self._is_whole = 0, False
 
-    async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
-        return await super().state_of(address, timeout_s)
+    @property
+    def port(self) -> PeersPort:
+        return PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
 
     async def say(self, address: str, text: str, timeout_s: float) -> bool | Failure:
         self.said.append((address, text))
@@ -68,17 +66,8 @@ class MovingServers(Servers):
 
     def change(self, size: int, **spec: Any) -> None:
         self._size = size
-        self.size(
-            size,
-            **(
-                {
-                    "handover": {"periodSeconds": FOR_S, "moves": {}},
-                    "rollout": {"minReadySeconds": 0},
-                    "disruptionBudget": None,
-                }
-                | spec
-            ),
-        )
+        moves = {"handover": {"periodSeconds": FOR_S, "moves": {}}, "rollout": {"minReadySeconds": 0}}
+        self.size(size, **moves | {"disruptionBudget": None} | spec)
 
     @property
     def holder(self) -> Json | None:
@@ -93,6 +82,14 @@ class MovingServers(Servers):
     def move(self) -> Json | None:
         found: Json | None = self.world.status.get("handover", {}).get("move")
         return found
+
+    @property
+    def place(self) -> tuple[str, str] | None:
+        """The server that moves, and its step."""
+        return (self.move["server"], self.move["step"]) if self.move is not None else None
+
+    def notes(self, reason: str) -> list[str]:
+        return [each.note for each in self.world.recorder.events if each.reason == reason]
 
     def control(self) -> None:
         objects = self.world.api.objects
@@ -148,11 +145,7 @@ class MovingServers(Servers):
 
     async def replaced(self, uid: str, reconciles: int = 400) -> None:
         """Reconcile until that pod is gone, and nothing is under way."""
-        for _ in range(reconciles):
-            await self.control_and_reconcile(0.3)
-            if uid not in {each["metadata"]["uid"] for each in self.pods()} and self.move is None:
-                return
-        raise AssertionError(f"{self.moves}: {self.world.status}")
+        await self.reach(lambda: uid not in self.uids() and self.move is None, reconciles, 0.3)
 
     @property
     def budget(self) -> int:
@@ -173,34 +166,30 @@ class MovingServers(Servers):
 
     async def reconcile(self, after_s: float) -> None:
         await super().reconcile(after_s)
-        found = (self.move["server"], self.move["step"]) if self.move is not None else None
-        if found is not None and self.moves[-1:] != [found]:
-            self.moves.append(found)
+        if self.place is not None and self.moves[-1:] != [self.place]:
+            self.moves.append(self.place)
+
+    async def reach(self, is_reached: Callable[[], bool], reconciles: int, each_s: float = 0.5) -> None:
+        """Reconcile until it is so."""
+        for _ in range(reconciles):
+            await self.control_and_reconcile(each_s)
+            if is_reached():
+                return
+        raise AssertionError(f"{self.moves}: {self.world.status}; {self.template}")
 
     async def at(self, server: str, step: str) -> None:
         """Reconcile until a server's move is at a step."""
-        for _ in range(300):
-            await self.control_and_reconcile(0.3)
-            if self.move is not None and (self.move["server"], self.move["step"]) == (server, step):
-                return
-        raise AssertionError(f"{self.moves}: {self.world.status}")
-
-    def lead_anew(self) -> None:
-        """Let another operator lead, which knows what the cluster shows."""
-        before = self.world
-        port = PeersPort(self.state_of, self.purge, self.empty, self.transfer, self.say)
-        self.world = World(api=before.api, peers_port=port)
-        self.world.clock.advance(before.clock.now - self.world.clock.now)
+        await self.reach(lambda: self.place == (server, step), 300, 0.3)
 
     async def done(self, reconciles: int = 400) -> None:
         """Reconcile until all servers run the template."""
         memcached = self.world.api.objects["Memcached", NAMESPACE, NAME]
-        for _ in range(reconciles):
-            await self.control_and_reconcile(0.5)
+
+        def is_done() -> bool:
             is_observed = self.world.status.get("observedGeneration") == memcached["metadata"]["generation"]
-            if is_observed and self.move is None and self.world.condition("Progressing") == ("False", "Complete"):
-                return
-        raise AssertionError(f"{self.moves}: {self.world.status}; {self.template}")
+            return is_observed and self.move is None and self.world.condition("Progressing") == ("False", "Complete")
+
+        await self.reach(is_done, reconciles)
 
 
 async def begun(size: int = 3, **spec: Any) -> MovingServers:
@@ -214,20 +203,28 @@ async def begun(size: int = 3, **spec: Any) -> MovingServers:
     return servers
 
 
+async def moving(step: str) -> MovingServers:
+    """Two servers of a rolling change, the first of which is at that step of its move."""
+    servers = await begun(2)
+    servers.change(2, maxConnections=2048)
+    await servers.at(f"{NAME}-1", step)
+    return servers
+
+
 async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items() -> None:
     servers = await begun()
-    former = {each["metadata"]["uid"] for each in servers.pods()}
+    former = servers.uids()
     servers.change(3, maxConnections=2048)
     await servers.done()
     expected = [(f"{NAME}-{ordinal}", step) for ordinal in (2, 1, 0) for step in STEPS]
     assert servers.moves == expected
-    assert not former & {each["metadata"]["uid"] for each in servers.pods()}
+    assert not former & servers.uids()
     assert servers.holder is None
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
-    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert servers.are_disconnected()
     assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
     assert servers.moves_counted() == {"moved": 3, "not_moved": 0}
-    assert "with 1,000 items in " in next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    assert "with 1,000 items in " in servers.notes("Moved")[0]
 
 
 async def test_what_keeps_items_is_there_before_it_is_needed_and_goes_after() -> None:
@@ -264,7 +261,7 @@ async def test_another_leader_goes_on_where_one_ended(step: str) -> None:
     assert "NotMoved" not in reasons(servers.world)
     assert servers.holder is None
     assert HOLDER_ANNOTATION not in servers.template
-    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert servers.are_disconnected()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -290,8 +287,7 @@ async def test_a_holder_that_does_not_get_ready_has_the_server_replaced_as_ever_
             await servers.control_and_reconcile(0.5)
         servers.world.clock.advance(HOLDER_WITHIN_S)
     await servers.done()
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
-    assert notes[0] == f"The items of {NAME}-1 do not move, as its holder did not get ready in time"
+    assert servers.notes("NotMoved")[0] == f"The items of {NAME}-1 do not move, as its holder did not get ready in time"
     assert not servers.transfers
     assert servers.holder is None
 
@@ -319,9 +315,7 @@ async def test_a_holder_that_fails_is_made_unknown_to_new_servers_before_the_ser
 
 
 async def test_a_server_that_does_not_confirm_keeps_nothing_from_being_replaced() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Preparing")
+    servers = await moving("Preparing")
     servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
     await servers.done()
     expected = f"The items of {NAME}-1 do not move, as it did not confirm its peers in time"
@@ -333,8 +327,10 @@ async def test_a_holder_that_has_the_room_of_the_new_server_goes() -> None:
     servers.has_room = False
     servers.change(2, maxConnections=2048)
     await servers.done()
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
-    assert notes[0] == f"The items of {NAME}-1 do not move, as the new server did not start beside its holder"
+    assert (
+        servers.notes("NotMoved")[0]
+        == f"The items of {NAME}-1 do not move, as the new server did not start beside its holder"
+    )
     assert servers.holder is None
 
 
@@ -343,12 +339,10 @@ async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() 
     servers.holder_stays = True
     servers.change(2, maxConnections=2048)
     former = pod(servers.world, 0)["metadata"]["uid"]
-    for _ in range(400):
-        await servers.control_and_reconcile(0.5)
-        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
-            break
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
-    assert notes == [f"The items of {NAME}-0 do not move, as the holder of another server does not end"]
+    await servers.reach(lambda: former not in servers.uids(), 400)
+    assert servers.notes("NotMoved") == [
+        f"The items of {NAME}-0 do not move, as the holder of another server does not end"
+    ]
     await servers.done()
     assert (servers.budget, servers.holder is None) == (1, False)
     servers.change(3, maxConnections=2048)
@@ -359,22 +353,20 @@ async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() 
 
 async def test_a_change_that_is_taken_back_ends_the_move() -> None:
     servers = await begun(2)
-    uids = {each["metadata"]["uid"] for each in servers.pods()}
+    uids = servers.uids()
     servers.change(2, maxConnections=2048)
     await servers.at(f"{NAME}-1", "Connecting")
     servers.change(2)
     await servers.done()
     assert servers.holder is None
-    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
+    assert servers.uids() == uids
     servers.change(2, maxConnections=2048)
     await servers.done()
     assert reasons(servers.world).count("Moved") == 2
 
 
 async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Closing")
+    servers = await moving("Closing")
     servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
     await servers.done()
     assert servers.holder is None
@@ -383,9 +375,7 @@ async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
 
 @pytest.mark.parametrize("step", ["Connecting", "Restoring"])
 async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(step: str) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", step)
+    servers = await moving(step)
     memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
     del memcached["status"]["handover"]["move"]
     servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
@@ -395,9 +385,7 @@ async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(ste
 
 
 async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Copying")
+    servers = await moving("Copying")
     servers.change(3, maxConnections=2048)
     listed = []
     for _ in range(200):
@@ -413,14 +401,9 @@ async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
 @pytest.mark.parametrize("size", [1, 0])
 @pytest.mark.parametrize("step", ["Copying", "Closing"])
 async def test_a_server_that_is_desired_no_more_does_not_move(step: str, size: int) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", step)
+    servers = await moving(step)
     servers.change(size, maxConnections=2048)
-    for _ in range(40):
-        await servers.control_and_reconcile(0.5)
-        if servers.holder is None:
-            break
+    await servers.reach(lambda: servers.holder is None, 40)
     assert servers.holder is None
     await servers.done()
     assert servers.listed == servers.count() == size
@@ -428,12 +411,9 @@ async def test_a_server_that_is_desired_no_more_does_not_move(step: str, size: i
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_workload_that_changes_meanwhile_leaves_no_holder(step: str) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", step)
+    servers = await moving(step)
     servers.change(2, maxConnections=2048, workload="Deployment", handover=None)
-    for _ in range(60):
-        await servers.control_and_reconcile(0.5)
+    await servers.pass_time(60, 0.5)
     assert (servers.holder, servers.move) == (None, None)
     assert HOLDER_ANNOTATION not in servers.template
     assert not any("11210" in text for text in servers.peers_text())
@@ -444,8 +424,7 @@ async def test_clients_of_a_former_list_are_waited_for() -> None:
     servers.change(2)
     await servers.until("Complete")
     servers.change(2, maxConnections=2048)
-    for _ in range(5):
-        await servers.control_and_reconcile(1.0)
+    await servers.pass_time(5, 1.0)
     assert servers.holder is None
     assert "clients may have the former list" in servers.world.message("Progressing")
     servers.world.clock.advance(FOR_S)
@@ -454,12 +433,9 @@ async def test_clients_of_a_former_list_are_waited_for() -> None:
 
 
 async def test_a_rollout_that_is_paused_meanwhile_leaves_no_holder_and_moves_later() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Copying")
+    servers = await moving("Copying")
     servers.change(2, maxConnections=2048, rollout={"paused": True, "minReadySeconds": 0})
-    for _ in range(30):
-        await servers.control_and_reconcile(0.5)
+    await servers.pass_time(30, 0.5)
     assert servers.holder is None
     assert servers.world.condition("Progressing") == ("False", "RolloutPaused")
     servers.change(2, maxConnections=2048)
@@ -500,12 +476,9 @@ async def test_a_server_that_is_replaced_for_memory_that_its_node_lacks_is_tried
     await servers.control_and_reconcile(0.5)
     for each in servers.pods():
         resize(servers.world, each, type="PodResizePending", reason="Infeasible", message="no room")
-    for _ in range(300):
-        await servers.control_and_reconcile(0.5)
-        if former not in {each["metadata"]["uid"] for each in servers.pods()}:
-            break
+    await servers.reach(lambda: former not in servers.uids(), 300)
     assert reasons(servers.world).count("NotMoved") == 1
-    assert former not in {each["metadata"]["uid"] for each in servers.pods()}
+    assert former not in servers.uids()
 
 
 async def test_no_server_forgets_the_holder_before_the_controller_makes_new_ones_without_it() -> None:
@@ -550,14 +523,12 @@ async def test_a_holder_that_may_not_be_deleted_is_reported_and_all_else_goes_on
 
 @pytest.mark.parametrize(("copying", "step"), [("Copying", "Replacing"), ("Replacing", "Disconnecting")])
 async def test_items_that_could_not_be_copied_are_counted(copying: str, step: str) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", copying)
+    servers = await moving(copying)
     servers.lacking = [*range(2000, 1000, -1)] if copying == "Copying" else [1500] * 9
     await servers.at(f"{NAME}-1", step)
     servers.lacking.clear()
     await servers.done()
-    moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    moved = servers.notes("Moved")[0]
     assert "with 1,000 items but for 1," in moved
 
 
@@ -566,21 +537,15 @@ async def test_a_server_that_may_not_be_evicted_takes_writes_again() -> None:
     servers.world.api.refuse("create/eviction", "Pod", *[TooManyRequests(429, "TooManyRequests", "a budget")] * 999)
     servers.change(2, maxConnections=2048)
     await servers.at(f"{NAME}-1", "Closing")
-    for _ in range(100):
-        await servers.control_and_reconcile(0.5)
-        if servers.holder is None:
-            break
+    await servers.reach(lambda: servers.holder is None, 100)
     assert not any("closed" in text for text in servers.peers_text())
     assert "NotMoved" in reasons(servers.world)
 
 
 async def test_while_the_specification_cannot_be_read_the_server_takes_writes() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Closing")
+    servers = await moving("Closing")
     servers.change(2, maxConnections=1)
-    for _ in range(4):
-        await servers.control_and_reconcile(0.5)
+    await servers.pass_time(4, 0.5)
     assert not any("closed" in text for text in servers.peers_text())
     servers.change(2, maxConnections=2048)
     await servers.done()
@@ -588,13 +553,10 @@ async def test_while_the_specification_cannot_be_read_the_server_takes_writes() 
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_while_the_specification_cannot_be_read_a_move_comes_to_an_end(step: str) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", step)
+    servers = await moving(step)
     servers.change(2, maxConnections=1)
     servers.world.api.objects.pop(("Pod", NAMESPACE, HELD), None)
-    for _ in range(400):
-        await servers.control_and_reconcile(0.5)
+    await servers.pass_time(400, 0.5)
     assert servers.holder is None
     assert HOLDER_ANNOTATION not in servers.template
     assert not any("11210" in text for text in servers.peers_text())
@@ -621,9 +583,8 @@ async def test_pods_of_a_namespace_that_is_deleted_wait_for_no_holder() -> None:
     ended = Forbidden(403, "Forbidden", "it ends", causes=(StatusCause(reason="NamespaceTerminating"),))
     servers.world.api.refuse("create", "StatefulSet", *[ended] * 3)
     uids = {servers.end(ordinal) for ordinal in range(3)}
-    for _ in range(12):
-        await servers.control_and_reconcile(0.3)
-    assert not uids & {each["metadata"]["uid"] for each in servers.pods()}
+    await servers.pass_time(12, 0.3)
+    assert not uids & servers.uids()
 
 
 async def test_a_pod_whose_turn_never_came_ends_with_an_event() -> None:
@@ -632,11 +593,8 @@ async def test_a_pod_whose_turn_never_came_ends_with_an_event() -> None:
     servers.end(2)
     await servers.at(f"{NAME}-2", "Copying")
     uid = servers.end(0, 30)
-    for _ in range(200):
-        await servers.control_and_reconcile(0.3)
-        if uid not in {each["metadata"]["uid"] for each in servers.pods()}:
-            break
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
+    await servers.reach(lambda: uid not in servers.uids(), 200, 0.3)
+    notes = servers.notes("NotMoved")
     assert any(f"{NAME}-0" in note for note in notes)
 
 
@@ -664,7 +622,7 @@ async def test_another_leader_goes_on_with_a_pod_that_waits(step: str) -> None:
     await servers.at(f"{NAME}-1", step)
     servers.lead_anew()
     await servers.replaced(uid)
-    assert [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"] == []
+    assert servers.notes("NotMoved") == []
     assert servers.holder is None
     assert HOLDER_ANNOTATION not in servers.template
 
@@ -679,9 +637,7 @@ async def test_servers_that_are_deleted_together_move_one_after_the_other() -> N
 
 
 async def test_a_server_of_a_rolling_change_that_others_delete_goes_on() -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Copying")
+    servers = await moving("Copying")
     servers.end(1)
     await servers.done()
     assert reasons(servers.world).count("Moved") == 2
@@ -689,9 +645,7 @@ async def test_a_server_of_a_rolling_change_that_others_delete_goes_on() -> None
 
 @pytest.mark.parametrize("step", STEPS[:4])
 async def test_a_server_that_is_deleted_goes_before_another_of_a_rolling_change(step: str) -> None:
-    servers = await begun(2)
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", step)
+    servers = await moving(step)
     servers.end(0)
     await servers.done()
     assert [each for each in servers.moves if each[1] == "Restoring"] == [
@@ -717,8 +671,7 @@ async def test_a_holder_that_does_not_get_ready_delays_a_pod_for_a_quarter_of_it
     uid, began_s = servers.end(1, 100), servers.world.clock.now
     await servers.replaced(uid)
     assert servers.world.clock.now - began_s < 35.0
-    notes = [each.note for each in servers.world.recorder.events if each.reason == "NotMoved"]
-    assert notes == [f"The items of {NAME}-1 do not move, as its holder did not get ready in time"]
+    assert servers.notes("NotMoved") == [f"The items of {NAME}-1 do not move, as its holder did not get ready in time"]
 
 
 @pytest.mark.parametrize("lacking", [[3**power for power in range(200, 6, -1)], []])
@@ -730,9 +683,9 @@ async def test_a_pod_whose_time_is_over_ends_with_what_was_copied(lacking: list[
         await servers.control_and_reconcile(0.3)
         if servers.move is not None and servers.move["step"] == "Replacing":
             servers.lacking = []
-        if uid not in {each["metadata"]["uid"] for each in servers.pods()} and servers.move is None:
+        if uid not in servers.uids() and servers.move is None:
             break
-    moved = next(each.note for each in servers.world.recorder.events if each.reason == "Moved")
+    moved = servers.notes("Moved")[0]
     assert ("but for those that there was no time for" in moved) == bool(lacking)
 
 
@@ -742,10 +695,7 @@ async def test_a_server_whose_holder_fails_ends_after_new_ones_are_made_without_
     uid, address = servers.end(1), pod(servers.world, 1)["status"]["podIP"]
     await servers.at(f"{NAME}-1", "Copying")
     servers.silent = {servers.held_address}
-    for _ in range(60):
-        await servers.control_and_reconcile(0.5)
-        if (address, DONE) in servers.said:
-            break
+    await servers.reach(lambda: (address, DONE) in servers.said, 60)
     assert HOLDER_ANNOTATION not in servers.template
     await servers.replaced(uid)
     assert "NotMoved" in reasons(servers.world)

@@ -94,12 +94,31 @@ def copied(step: MoveStep, passes: Copied) -> dict[str, Any]:
 
 
 COPYING, CLOSING, RESTORING = MoveStep.COPYING, MoveStep.CLOSING, MoveStep.RESTORING
-FORGETS = "forgets"
+GIVEN_UP: dict[str, Any] = {"given_up": frozenset(("old",))}
+RUNNING = replace(FAR, is_running=True)
+THERE, LEFT = holder().server or OTHER, FORGOT.server or OTHER
+CLOSES = Peers(7, (HELD.address,), is_closed=True)
+
+
+def copying(passes: Copied, **fields: Any) -> MoveSituation:
+    """An old server that has the holder as a peer."""
+    return seen(old(HAS), holder(), **copied(COPYING, passes), **fields)
+
+
+def closing(passes: Copied, confirmed_s: float = 1.0, **fields: Any) -> MoveSituation:
+    """One that takes no writes any more."""
+    return seen(old(CLOSED, confirmed_s), holder(), **copied(CLOSING, passes), **fields)
+
+
+def restoring(passes: Copied) -> MoveSituation:
+    return seen(new(), FORGOT, **copied(RESTORING, passes))
+
+
 NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("nothing is to be replaced", seen(old(), None, "", next_uid=""), NoMove()),
     ("nobody knows yet", seen(old(), None, "", next_uid=None), NoMove()),
     ("moves are not desired", seen(old(), None, "", wanted=False), NoMove()),
-    ("it was given up", seen(old(), None, "", given_up=frozenset(("old",))), NoMove()),
+    ("it was given up", seen(old(), None, "", **GIVEN_UP), NoMove()),
     ("it is not ready", seen(old(ready=False), None, ""), NoMove()),
     ("a hand-over is under way", seen(old(), None, "", begins_in_s=None), NoMove()),
     ("a former list has clients", seen(old(), None, "", begins_in_s=9.0), Await(MoveAwaited.FORMER_CLIENTS, 9.0)),
@@ -115,38 +134,18 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("it connects", seen(old(HAS, None), holder(), ""), Await(MoveAwaited.CONFIRMATION)),
     ("what began before goes on", seen(old(HAS, BEGUN_S - 0.5), holder(), ""), Await(MoveAwaited.BEGUN, 0.5)),
     ("the template comes before a copy", seen(old(HAS), holder(), ""), Await(MoveAwaited.TEMPLATE)),
-    ("nothing is copied", seen(old(HAS), holder()), Copy(old(HAS), holder().server or OTHER)),
-    (
-        "a pass is under way",
-        seen(old(HAS), holder(), **copied(COPYING, replace(FAR, is_running=True))),
-        Await(MoveAwaited.COPY),
-    ),
-    ("much lacks", seen(old(HAS), holder(), **copied(COPYING, FAR)), Copy(old(HAS), holder().server or OTHER)),
-    (
-        "little lacks",
-        seen(old(HAS), holder(), **copied(COPYING, Copied((FEW - 1,), 9))),
-        Tell(old(HAS), Peers(7, (HELD.address,), is_closed=True)),
-    ),
-    (
-        "as much lacks as is written",
-        seen(old(HAS), holder(), **copied(COPYING, Copied((9000, 900, 800), 9))),
-        Tell(old(HAS), Peers(7, (HELD.address,), is_closed=True)),
-    ),
-    ("another is next", seen(old(HAS), holder(), next_uid="", **copied(COPYING, WHOLE)), Await(MoveAwaited.TURN)),
-    (
-        "passes fail",
-        seen(old(HAS), holder(), **copied(COPYING, Copied(failures=3))),
-        AbandonMove(NotMoved.NOT_COPIED),
-    ),
+    ("nothing is copied", seen(old(HAS), holder()), Copy(old(HAS), THERE)),
+    ("a pass is under way", copying(RUNNING), Await(MoveAwaited.COPY)),
+    ("much lacks", copying(FAR), Copy(old(HAS), THERE)),
+    ("little lacks", copying(Copied((FEW - 1,), 9)), Tell(old(HAS), CLOSES)),
+    ("as much lacks as is written", copying(Copied((9000, 900, 800), 9)), Tell(old(HAS), CLOSES)),
+    ("another is next", copying(WHOLE, next_uid=""), Await(MoveAwaited.TURN)),
+    ("passes fail", copying(Copied(failures=3)), AbandonMove(NotMoved.NOT_COPIED)),
     ("it closes", seen(old(CLOSED, None), holder()), Await(MoveAwaited.CONFIRMATION)),
-    ("it has closed", seen(old(CLOSED, 1.0), holder()), Copy(old(CLOSED, 1.0), holder().server or OTHER)),
-    ("nothing lacks", seen(old(CLOSED, 1.0), holder(), **copied(CLOSING, WHOLE)), Release()),
-    ("it is closed for long", seen(old(CLOSED, CLOSED_WITHIN_S + 1), holder(), **copied(CLOSING, FAR)), Release()),
-    (
-        "it is not replaced",
-        seen(old(CLOSED, REPLACED_WITHIN_S + 1), holder(), **copied(CLOSING, WHOLE)),
-        AbandonMove(NotMoved.NOT_REPLACED),
-    ),
+    ("it has closed", seen(old(CLOSED, 1.0), holder()), Copy(old(CLOSED, 1.0), THERE)),
+    ("nothing lacks", closing(WHOLE), Release()),
+    ("it is closed for long", closing(FAR, CLOSED_WITHIN_S + 1), Release()),
+    ("it is not replaced", closing(WHOLE, REPLACED_WITHIN_S + 1), AbandonMove(NotMoved.NOT_REPLACED)),
     (
         "its turn is over",
         seen(old(CLOSED), holder(), next_uid="", **copied(CLOSING, WHOLE)),
@@ -164,11 +163,7 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
         AbandonMove(NotMoved.HOLDER_FAILED),
     ),
     ("the holder is gone", seen(old(HAS), ALONE), AbandonMove(NotMoved.HOLDER_FAILED)),
-    (
-        "a holder that is given up is marked",
-        seen(old(HAS), holder(), given_up=frozenset(("old",))),
-        Tell(holder().server or OTHER, Peers(2)),
-    ),
+    ("a holder that is given up is marked", seen(old(HAS), holder(), **GIVEN_UP), Tell(THERE, Peers(2))),
     ("then the template forgets it", seen(old(HAS), FORGOT), Await(MoveAwaited.TEMPLATE)),
     ("then the server", seen(old(HAS), FORGOT, ""), Tell(old(HAS), Peers(7))),
     ("the server confirms that", seen(old(Peers(7), None), FORGOT, ""), Await(MoveAwaited.CONFIRMATION)),
@@ -176,16 +171,16 @@ NEXT: list[tuple[str, MoveSituation, Any]] = [
     ("then the holder goes", seen(old(Peers(7)), FORGOT, ""), End()),
     ("the holder is going", seen(old(), replace(ALONE, is_deleting=True), ""), Await(MoveAwaited.HOLDER_GONE)),
     ("a template that another holder left", seen(old(), None), Await(MoveAwaited.TEMPLATE)),
-    ("the server is gone", seen(None, holder()), Tell(holder().server or OTHER, Peers(2))),
+    ("the server is gone", seen(None, holder()), Tell(THERE, Peers(2))),
     ("the new one is awaited", seen(None, FORGOT), Await(MoveAwaited.SUCCESSOR)),
-    ("the new one is not made", seen(None, FORGOT, given_up=frozenset(("old",))), Await(MoveAwaited.TEMPLATE)),
-    ("so the holder goes", seen(None, FORGOT, "", given_up=frozenset(("old",))), End()),
+    ("the new one is not made", seen(None, FORGOT, **GIVEN_UP), Await(MoveAwaited.TEMPLATE)),
+    ("so the holder goes", seen(None, FORGOT, "", **GIVEN_UP), End()),
     ("the new one starts", seen(new(ready=False), FORGOT), Await(MoveAwaited.SUCCESSOR)),
     ("the new one does not confirm", seen(new(confirmed_s=None), FORGOT), Await(MoveAwaited.CONFIRMATION)),
-    ("nothing is copied back", seen(new(), FORGOT), Copy(FORGOT.server or OTHER, new())),
-    ("much lacks there", seen(new(), FORGOT, **copied(RESTORING, FAR)), Copy(FORGOT.server or OTHER, new())),
-    ("nothing lacks there", seen(new(), FORGOT, **copied(RESTORING, WHOLE)), Await(MoveAwaited.TEMPLATE)),
-    ("it is full", seen(new(), FORGOT, **copied(RESTORING, Copied((9, 5, 5), 9))), Await(MoveAwaited.TEMPLATE)),
+    ("nothing is copied back", seen(new(), FORGOT), Copy(LEFT, new())),
+    ("much lacks there", restoring(FAR), Copy(LEFT, new())),
+    ("nothing lacks there", restoring(WHOLE), Await(MoveAwaited.TEMPLATE)),
+    ("it is full", restoring(Copied((9, 5, 5), 9)), Await(MoveAwaited.TEMPLATE)),
     ("its controller is behind", seen(new(), FORGOT, "", is_observed=False), Await(MoveAwaited.TEMPLATE)),
     ("new servers are made without the holder", seen(new(), FORGOT, ""), Tell(new(), Peers(2))),
     ("it forgets the holder", seen(new(Peers(2), None), FORGOT, ""), Await(MoveAwaited.CONFIRMATION)),
@@ -211,36 +206,29 @@ def told_to_end(server: MovingServer | None, held: Holder | None, made_with: str
     return seen(server, held, made_with, **{"next_uid": "", "stale": frozenset(), "wanted": False} | fields)
 
 
+def silent(server: MovingServer) -> MovingServer:
+    return replace(ends(server), silent_s=UNANSWERED_S + 1.0)
+
+
 UNTIMELY = LAST_S - 1.0
+ENDS, CONNECTED, LATE = ends(old()), ends(old(HAS)), ends(old(HAS), UNTIMELY)
 ENDING: list[tuple[str, MoveSituation, Any]] = [
-    ("it is purged", told_to_end(ends(old()), None, ""), PurgeServer(ends(old()))),
+    ("it is purged", told_to_end(ENDS, None, ""), PurgeServer(ENDS)),
     (
         "it goes before the one of the rollout",
-        told_to_end(ends(old()), None, "", next_uid="other", wanted=True),
-        PurgeServer(ends(old())),
+        told_to_end(ENDS, None, "", next_uid="other", wanted=True),
+        PurgeServer(ENDS),
     ),
     (
         "it goes before one that moves for the rollout",
         seen(old(HAS), holder(), servers=(old(HAS), ends(OTHER))),
         AbandonMove(NotMoved.UNNEEDED),
     ),
-    ("its holder starts", told_to_end(ends(old()), ALONE, ""), Await(MoveAwaited.HOLDER)),
-    ("it has hidden", told_to_end(ends(old()), holder(), ""), Tell(ends(old()), Peers(5, (HELD.address,)))),
-    (
-        "what was used lately is copied first",
-        told_to_end(ends(old(HAS)), holder()),
-        Copy(ends(old(HAS)), holder().server or OTHER, is_hot=True),
-    ),
-    (
-        "then all",
-        told_to_end(ends(old(HAS)), holder(), **copied(COPYING, Copied(has_hot=True))),
-        Copy(ends(old(HAS)), holder().server or OTHER),
-    ),
-    (
-        "little lacks",
-        told_to_end(ends(old(HAS)), holder(), **copied(COPYING, WHOLE)),
-        Tell(ends(old(HAS)), Peers(7, (HELD.address,), is_closed=True)),
-    ),
+    ("its holder starts", told_to_end(ENDS, ALONE, ""), Await(MoveAwaited.HOLDER)),
+    ("it has hidden", told_to_end(ENDS, holder(), ""), Tell(ENDS, Peers(5, (HELD.address,)))),
+    ("what was used lately is copied first", told_to_end(CONNECTED, holder()), Copy(CONNECTED, THERE, is_hot=True)),
+    ("then all", told_to_end(CONNECTED, holder(), **copied(COPYING, Copied(has_hot=True))), Copy(CONNECTED, THERE)),
+    ("little lacks", told_to_end(CONNECTED, holder(), **copied(COPYING, WHOLE)), Tell(CONNECTED, CLOSES)),
     ("nothing lacks", told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, WHOLE)), Release()),
     ("it has no address", told_to_end(ends(old(address="")), None, ""), AbandonMove(NotMoved.NOT_READY)),
     (
@@ -248,14 +236,10 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
         told_to_end(ends(old(ready=False)), None, ""),
         PurgeServer(ends(old(ready=False))),
     ),
-    (
-        "it ended before its pod, after all was copied",
-        told_to_end(replace(ends(old(CLOSED, None)), silent_s=UNANSWERED_S + 1.0), holder()),
-        Release(),
-    ),
+    ("it ended before its pod, after all was copied", told_to_end(silent(old(CLOSED, None)), holder()), Release()),
     (
         "it ended before new servers were made with the holder",
-        told_to_end(replace(ends(old(HAS, None)), silent_s=UNANSWERED_S + 1.0), holder(), ""),
+        told_to_end(silent(old(HAS, None)), holder(), ""),
         Await(MoveAwaited.CONFIRMATION),
     ),
     (
@@ -263,24 +247,20 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
         told_to_end(ends(old(outdated_items=True)), None, ""),
         AbandonMove(NotMoved.NOT_READY),
     ),
-    (
-        "it does not answer",
-        told_to_end(replace(ends(old()), silent_s=UNANSWERED_S + 1.0), None, ""),
-        AbandonMove(NotMoved.UNANSWERED),
-    ),
-    ("a hand-over is under way", told_to_end(ends(old()), None, "", begins_in_s=None), AbandonMove(NotMoved.HANDOVER)),
+    ("it does not answer", told_to_end(silent(old()), None, ""), AbandonMove(NotMoved.UNANSWERED)),
+    ("a hand-over is under way", told_to_end(ENDS, None, "", begins_in_s=None), AbandonMove(NotMoved.HANDOVER)),
     (
         "a former list has clients for longer",
-        told_to_end(ends(old()), None, "", begins_in_s=190.0),
+        told_to_end(ENDS, None, "", begins_in_s=190.0),
         AbandonMove(NotMoved.HANDOVER),
     ),
     (
         "a former list has clients for a moment",
-        told_to_end(ends(old()), None, "", begins_in_s=100.0),
+        told_to_end(ENDS, None, "", begins_in_s=100.0),
         Await(MoveAwaited.FORMER_CLIENTS, 100.0),
     ),
     ("it has no time", told_to_end(ends(old(), LEAST_S - 1.0), None, ""), AbandonMove(NotMoved.NO_TIME)),
-    ("it was given up", told_to_end(ends(old()), None, "", given_up=frozenset(("old",))), NoMove()),
+    ("it was given up", told_to_end(ENDS, None, "", **GIVEN_UP), NoMove()),
     (
         "its time is over before it is purged",
         told_to_end(ends(old(), UNTIMELY), ALONE, ""),
@@ -288,33 +268,25 @@ ENDING: list[tuple[str, MoveSituation, Any]] = [
     ),
     (
         "its time is over before the template has the holder",
-        told_to_end(ends(old(HAS), UNTIMELY), holder(), ""),
+        told_to_end(LATE, holder(), ""),
         AbandonMove(NotMoved.NO_TIME),
     ),
-    (
-        "its time is over while it is copied",
-        told_to_end(ends(old(HAS), UNTIMELY), holder(), **copied(COPYING, replace(FAR, is_running=True))),
-        Release(),
-    ),
+    ("its time is over while it is copied", told_to_end(LATE, holder(), **copied(COPYING, RUNNING)), Release()),
     ("its time is over while it is closed", told_to_end(ends(old(CLOSED, 1.0), UNTIMELY), holder()), Release()),
     (
         "its time is over, and the holder does not answer for a moment",
-        told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None)),
+        told_to_end(LATE, holder(confirmed_s=None)),
         Release(),
     ),
     (
         "its time is over, and the holder is silent",
-        told_to_end(ends(old(HAS), UNTIMELY), holder(confirmed_s=None, silent_s=9.0)),
+        told_to_end(LATE, holder(confirmed_s=None, silent_s=9.0)),
         AbandonMove(NotMoved.HOLDER_FAILED),
     ),
-    (
-        "its time is over, and the holder is given up",
-        told_to_end(ends(old(HAS), UNTIMELY), FORGOT),
-        Await(MoveAwaited.TEMPLATE),
-    ),
+    ("its time is over, and the holder is given up", told_to_end(LATE, FORGOT), Await(MoveAwaited.TEMPLATE)),
     (
         "the former holder is going",
-        told_to_end(ends(old()), Holder("a-0", "x", is_deleting=True), ""),
+        told_to_end(ENDS, Holder("a-0", "x", is_deleting=True), ""),
         Await(MoveAwaited.HOLDER_GONE),
     ),
 ]
@@ -349,24 +321,21 @@ def test_a_pod_that_waits_is_purged_in_half_of_its_time() -> None:
     ],
 )
 def test_a_pod_whose_turn_did_not_come_in_time(server: MovingServer, held: Holder | None, expected: list[str]) -> None:
-    situation = told_to_end(ends(old(HAS), UNTIMELY), held, servers=(ends(old(HAS), UNTIMELY), server))
+    situation = told_to_end(LATE, held, servers=(LATE, server))
     assert [each.pod.name for each in unserved(situation)] == expected
     assert not unserved(replace(situation, given_up=frozenset(("other",))))
-
-
-GIVEN_UP: dict[str, Any] = {"given_up": frozenset(("old",))}
 
 
 @pytest.mark.parametrize(
     ("situation", "may_end"),
     [
-        (told_to_end(ends(old()), None, ""), False),
-        (told_to_end(ends(old()), None, "", **GIVEN_UP), True),
-        (told_to_end(ends(old(HAS)), holder(), **GIVEN_UP), False),
-        (told_to_end(ends(old(HAS)), FORGOT, **GIVEN_UP), False),
-        (told_to_end(ends(old(HAS)), FORGOT, "", is_observed=False, **GIVEN_UP), False),
-        (told_to_end(ends(old(HAS)), FORGOT, "", **GIVEN_UP), True),
-        (told_to_end(ends(old(HAS)), Holder("a-0", "x"), **GIVEN_UP), True),
+        (told_to_end(ENDS, None, ""), False),
+        (told_to_end(ENDS, None, "", **GIVEN_UP), True),
+        (told_to_end(CONNECTED, holder(), **GIVEN_UP), False),
+        (told_to_end(CONNECTED, FORGOT, **GIVEN_UP), False),
+        (told_to_end(CONNECTED, FORGOT, "", is_observed=False, **GIVEN_UP), False),
+        (told_to_end(CONNECTED, FORGOT, "", **GIVEN_UP), True),
+        (told_to_end(CONNECTED, Holder("a-0", "x"), **GIVEN_UP), True),
         (told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, WHOLE)), True),
         (told_to_end(ends(old(CLOSED, 1.0)), holder(), **copied(CLOSING, FAR)), False),
         (seen(old(CLOSED, 1.0), holder(), **copied(CLOSING, WHOLE)), False),

@@ -70,10 +70,7 @@ def test_counts_that_were_reset_or_are_none_count_as_nothing(of_class: dict[str,
     assert (found.evicted, found.fetched, found.idle_s) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("age_s", "needed_mib"),
-    [(0, 51), (3600, 50), (36_000, 25), (360_000, 4), ("x", 51)],
-)
+@pytest.mark.parametrize(("age_s", "needed_mib"), [(0, 51), (3600, 50), (36_000, 25), (360_000, 4), ("x", 51)])
 def test_what_a_server_needs_follows_from_the_age_of_its_oldest_item(age_s: object, needed_mib: int) -> None:
     held = {"evicted": 0, "age": age_s, "mem_requested": 40 * MIB, "number": 1000}
     found = sample(answer(100, held), answer(130, held), 3600)

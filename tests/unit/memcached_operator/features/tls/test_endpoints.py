@@ -17,13 +17,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.live.live_memory import limit_setter
 from memcached_operator.features.tls import endpoints as credentials
-from memcached_operator.features.tls.endpoints import (
-    CACHE_S,
-    SECRETS,
-    EndpointResolver,
-    SecretRecord,
-    Secrets,
-)
+from memcached_operator.features.tls.endpoints import CACHE_S, SECRETS, EndpointResolver, SecretRecord, Secrets
 from memcached_operator.servers.certificates import first_of_chain
 from memcached_operator.servers.queried_pod import Resolved, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate

@@ -2,81 +2,28 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import ssl
-from dataclasses import dataclass
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    KeySerializationEncryption,
-    NoEncryption,
-    PrivateFormat,
-)
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from operator_runtime.client.access.tls import ClientCertificate
+from tests import certificates
 
 
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey, encryption: KeySerializationEncryption) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
-
-
-@dataclass(frozen=True)
 class Authority:
     """A certificate authority without key identifiers, as many clusters have."""
 
-    name: str
-    key: ec.EllipticCurvePrivateKey
-    certificate: x509.Certificate
-
-    @property
-    def pem(self) -> bytes:
-        return self.certificate.public_bytes(Encoding.PEM)
+    def __init__(self, name: str = "test authority") -> None:
+        self._signing = certificates.Authority(name)
+        self.pem = self._signing.pem
 
     def issue(self, common_name: str, passphrase: bytes | None = None) -> ClientCertificate:
         """A leaf for the loopback, good for both sides of a connection."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName(common_name)]
-        chain = (
-            _builder(common_name, self.name, key)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(self.key, hashes.SHA256())
-            .public_bytes(Encoding.PEM)
-        )
+        pair = self._signing.issue(common_name, "127.0.0.1")
         encryption = BestAvailableEncryption(passphrase) if passphrase else NoEncryption()
-        return ClientCertificate(common_name, chain, _key_pem(key, encryption))
-
-
-def make_authority(name: str = "test authority") -> Authority:
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
-        _builder(name, name, key)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return Authority(name, key, certificate)
-
-
-def _builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(_name(subject))
-        .issuer_name(_name(issuer))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-    )
+        return ClientCertificate(
+            common_name, pair.pem, pair.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        )
 
 
 def server_context(authority: Authority, identity: ClientCertificate, directory: str) -> ssl.SSLContext:

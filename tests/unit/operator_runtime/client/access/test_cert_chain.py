@@ -11,9 +11,9 @@ import pytest
 from operator_runtime import load_cert_chain
 from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import Authority, handshake, server_context
 
-AUTHORITY = make_authority()
+AUTHORITY = Authority()
 
 
 def client() -> ssl.SSLContext:

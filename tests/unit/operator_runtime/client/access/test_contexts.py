@@ -19,9 +19,9 @@ from operator_runtime.client.access.contexts import context_access
 from operator_runtime.client.access.credentials import ClusterAccess, NoClusterAccess
 from operator_runtime.client.access.kubeconfig import read_kubeconfigs
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import Authority, handshake, server_context
 
-AUTHORITY = make_authority()
+AUTHORITY = Authority()
 SECRET = "hunter2hunter2"
 EXEC_V1 = "client.authentication.k8s.io/v1"
 

@@ -20,7 +20,7 @@ from operator_runtime.client.access.credentials import (
 from operator_runtime.client.access.tls import ClientTls, Pem
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import make_authority
+from tests.unit.operator_runtime.client.access.auth_support import Authority
 
 DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"
@@ -222,7 +222,7 @@ async def test_a_first_token_that_cannot_be_used_names_the_file_and_the_remedy(
 
 
 async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path: Path) -> None:
-    authority = make_authority()
+    authority = Authority()
     certificate, key = (Pem(f"client-{name}", path=tmp_path / name) for name in ("crt", "key"))
 
     def rotate() -> None:
@@ -244,7 +244,7 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
 
 
 async def test_nothing_can_be_renewed_about_a_token_in_the_configuration_and_no_repr_shows_a_credential() -> None:
-    identity = Identity(bearer(SECRET), make_authority().issue("jane"))
+    identity = Identity(bearer(SECRET), Authority().issue("jane"))
     credentials = Credentials(Identity(bearer(SECRET)), None)
     assert await credentials.headers() == {"Authorization": f"Bearer {SECRET}"}
     assert not await credentials.refresh(1.0)

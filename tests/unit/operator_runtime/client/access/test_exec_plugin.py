@@ -15,7 +15,7 @@ import pytest
 from operator_runtime.client.access.exec_plugin import API_VERSIONS, ExecPlugin
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.waiting import async_until
-from tests.unit.operator_runtime.client.access.auth_support import make_authority
+from tests.unit.operator_runtime.client.access.auth_support import Authority
 
 DEADLINE_S = 60.0
 SECRET = "hunter2hunter2"
@@ -48,7 +48,7 @@ async def test_a_token_and_its_expiry_are_read() -> None:
 
 
 async def test_a_client_certificate_may_come_alone_or_with_a_token() -> None:
-    pair = make_authority().issue("jane")
+    pair = Authority().issue("jane")
     status = {"clientCertificateData": pair.chain.decode(), "clientKeyData": pair.key.decode()}
     alone = await answering(credential(**status)).fetch()
     assert alone.headers == {}
@@ -238,9 +238,7 @@ class PluginWithChild:
         os.close(self._end)
 
 
-async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
-    tmp_path: Path,
-) -> None:
+async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(tmp_path: Path) -> None:
     with_child = PluginWithChild(tmp_path / "end", hangs=True)
     task = asyncio.create_task(with_child.plugin.fetch())
     await async_until("its child has not started", with_child.child_started)

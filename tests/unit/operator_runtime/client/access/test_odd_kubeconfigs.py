@@ -130,10 +130,7 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (text(user=f'exec: {{command: "./a\\0b", {EXEC}}}'), "embedded null byte.*correct `command`"),
         (text(user=f'exec: {{command: gone-x, installHint: "a\\nb", {EXEC}}}'), "a b"),
         (text(user=f"exec: {{command: 'false', args: [{'a' * 200_000}], {EXEC}}}"), "Argument list too long"),
-        (
-            extended("{null: {1.5: !!binary YQ==}}"),
-            "cluster c in ~/config: the extension .*exec cannot be written as",
-        ),
+        (extended("{null: {1.5: !!binary YQ==}}"), "cluster c in ~/config: the extension .*exec cannot be written as"),
         (extended("&a [*a]"), "the extension client.authentication.k8s.io/exec cannot be written as JSON"),
     ],
     ids=lambda value: repr(value)[-60:],

@@ -10,7 +10,7 @@ from operator_runtime.client.access.auth import ServiceAccount
 from operator_runtime.client.access.credentials import ClusterAccess, NoClusterAccess
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import make_authority
+from tests.unit.operator_runtime.client.access.auth_support import Authority
 
 
 def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:
@@ -20,7 +20,7 @@ def environ(host: str = "10.96.0.1", **more: str) -> dict[str, str]:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     (tmp_path / "token").write_text("first\n")
-    (tmp_path / "ca.crt").write_bytes(make_authority().pem)
+    (tmp_path / "ca.crt").write_bytes(Authority().pem)
     (tmp_path / "namespace").write_text("memcached-system\n")
     return tmp_path
 
@@ -81,7 +81,7 @@ def test_a_proxy_of_the_environment_is_used_unless_no_proxy_has_the_service_netw
 
 
 async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trusted(directory: Path) -> None:
-    (directory / "ca.crt").write_bytes(make_authority("old").pem)
+    (directory / "ca.crt").write_bytes(Authority("old").pem)
     clock = FakeClock()
     credentials = load(directory, clock=clock).credentials
     await credentials.headers()
@@ -89,7 +89,7 @@ async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trust
     await credentials.reload_ca(clock.now)
     assert credentials.ssl_generation == generation, "the file is the same"
 
-    (directory / "ca.crt").write_bytes(make_authority("new").pem)
+    (directory / "ca.crt").write_bytes(Authority("new").pem)
     clock.advance(1)
     await credentials.reload_ca(clock.now)
     assert credentials.ssl_generation == generation + 1

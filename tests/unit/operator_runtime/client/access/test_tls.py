@@ -12,9 +12,9 @@ import pytest
 from operator_runtime.client.access.tls import ClientCertificate, ClientTls, Pem
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.client.access.auth_support import handshake, make_authority, server_context
+from tests.unit.operator_runtime.client.access.auth_support import Authority, handshake, server_context
 
-AUTHORITY = make_authority()
+AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("server.test")
 
 
@@ -43,7 +43,7 @@ def test_a_server_of_the_authority_is_trusted_by_address_and_by_name(server: ssl
 
 
 def test_another_authoritys_server_is_refused_unless_pinned_or_insecure(server: ssl.SSLContext) -> None:
-    for tls in (trusting(make_authority("another").pem), ClientTls(clock=FakeClock())):  # without one, the system's are
+    for tls in (trusting(Authority("another").pem), ClientTls(clock=FakeClock())):  # without one, the system's are
         assert (tls.context().verify_mode, tls.context().check_hostname) == (ssl.CERT_REQUIRED, True)
         with pytest.raises(ssl.SSLCertVerificationError):
             handshake(tls.context(), server)
@@ -128,7 +128,7 @@ def test_files_are_read_once_a_minute_and_an_unchanged_one_keeps_its_context(tmp
     clock.advance(60)
     tls.update()
     assert tls.context() is context
-    path.write_bytes(make_authority("new").pem)
+    path.write_bytes(Authority("new").pem)
     clock.advance(59)
     tls.update()
     assert tls.generation == 1
@@ -155,7 +155,7 @@ def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
     tls.update()
     assert tls.context() is context
     assert "Using the last valid TLS settings" in caplog.text
-    path.write_bytes(make_authority("new").pem)
+    path.write_bytes(Authority("new").pem)
     clock.advance(60)
     tls.update()
     assert tls.generation == 2
