@@ -1,4 +1,4 @@
-"""Metrics of Memcacheds: their conditions, repairs, counts by result, and on request how many servers each has."""
+"""Metrics of Memcacheds: their conditions, repairs, and on request how many servers each has."""
 
 from __future__ import annotations
 
@@ -123,17 +123,3 @@ def memcached_families(caches: Caches) -> Iterator[Metric]:
         ready = sum(pod.active and pod.ready for pod in caches.pods_of(each.key))
         ready_servers.add_metric(each.key, ready)
     yield from (desired_servers, ready_servers)
-
-
-class ResultCounts(dict[str, int]):
-    """Counts by result, each of which is there from the start."""
-
-    def __init__(self, name: str, help: str, *results: str) -> None:
-        super().__init__(dict.fromkeys(results, 0))
-        self._name, self._help = name, help
-
-    def families(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(self._name, self._help, labels=("result",))
-        for result, count in self.items():
-            family.add_metric((result,), count)
-        yield family

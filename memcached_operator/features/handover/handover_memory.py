@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
+
+from prometheus_client import Metric
+from prometheus_client.metrics_core import CounterMetricFamily
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.observed.pods import PodRecord
@@ -174,3 +177,17 @@ class HandoverMemory:
         self.emptying.keep(())
         if self.purge is not None:
             self.purge.end()
+
+
+class ResultCounts(dict[str, int]):
+    """Counts of what hand-overs, or moves, came to, since this leader leads; each result is there from the start."""
+
+    def __init__(self, name: str, help: str, *results: str) -> None:
+        super().__init__(dict.fromkeys(results, 0))
+        self._name, self._help = name, help
+
+    def families(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(self._name, self._help, labels=("result",))
+        for result, count in self.items():
+            family.add_metric((result,), count)
+        yield family

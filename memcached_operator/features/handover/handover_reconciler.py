@@ -11,7 +11,6 @@ import msgspec
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.access import Access
-from memcached_operator.core.metrics import ResultCounts
 from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.observed.caches import PODS
@@ -19,7 +18,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.outcome import AT_ONCE, EMPTY, WRITE_REFUSALS, Outcome, refused_write
 from memcached_operator.core.plan.plan import FREE, ListPolicy
-from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, purge_state
+from memcached_operator.features.handover.handover_memory import HandoverMemory, PurgeRun, ResultCounts, purge_state
 from memcached_operator.features.handover.move.move_reconciler import NO_MOVE, MoveReconciler, without_move
 from memcached_operator.features.handover.peer_changes import dropped_addresses
 from memcached_operator.features.handover.progress_messages import (

@@ -15,7 +15,6 @@ from memcached_operator.api.status import HandoverMove, HandoverStep, MoveStep, 
 from memcached_operator.api.status_times import parsed_time, status_time
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.access import Access
-from memcached_operator.core.metrics import ResultCounts
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
@@ -23,6 +22,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import AT_ONCE, EMPTY, Outcome
 from memcached_operator.core.rollout.server_states import is_stale
+from memcached_operator.features.handover.handover_memory import ResultCounts
 from memcached_operator.features.handover.move.holders import Holders
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress

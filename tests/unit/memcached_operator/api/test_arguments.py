@@ -155,16 +155,7 @@ def test_the_step_of_the_largest_item_is_what_the_options_make_of_its_chunks() -
 
 def test_a_hash_table_that_begins_large_takes_8_bytes_for_each_entry() -> None:
     assert judge_arguments((), THREADS).table_mib == 0
-    assert [
-        judge_arguments(
-            (
-                "-o",
-                f"hashpower={power}",
-            ),
-            THREADS,
-        ).table_mib
-        for power in (13, 17, 20, 32)
-    ] == [
+    assert [judge_arguments(("-o", f"hashpower={power}"), THREADS).table_mib for power in (13, 17, 20, 32)] == [
         1,
         1,
         8,
@@ -178,20 +169,8 @@ def test_a_hash_table_that_begins_large_takes_8_bytes_for_each_entry() -> None:
 )
 def test_a_hash_table_has_more_entries_than_locks(threads: int, least: int) -> None:
     """As found by starting memcached 1.6.45: with fewer it ends at once."""
-    assert not judge_arguments(
-        (
-            "-o",
-            f"hashpower={least}",
-        ),
-        threads,
-    ).complaints
-    (complaint,) = judge_arguments(
-        (
-            "-o",
-            f"modern,hashpower={least - 1}",
-        ),
-        threads,
-    ).complaints
+    assert not judge_arguments(("-o", f"hashpower={least}"), threads).complaints
+    (complaint,) = judge_arguments(("-o", f"modern,hashpower={least - 1}"), threads).complaints
     assert f'got "hashpower={least - 1}"' in complaint
 
 
