@@ -213,7 +213,7 @@ class ControllerBuilder:
         return keys
 
     def _holds(self, test: Callable[..., bool], *of: object, what: str, instead: str, else_: bool = True) -> bool:
-        """What an author's function reports of these, of which the last is the newest; `else_` where it fails."""
+        """Report what an author's function does of these, of which the last is the newest; `else_` where it fails."""
         try:
             return test(*of)
         except Exception as error:

@@ -125,8 +125,9 @@ class TestWatchedNamespaces:
 
 
 async def test_the_workers_are_as_many_as_the_settings_say() -> None:
-    numbers = build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller.config
-    assert (numbers.workers, numbers.reconcile_timeout_s, numbers.drain_timeout_s) == (3, 7.0, 2.0)
+    controller = vars(build(workers=3, reconcile_timeout_s=7, shutdown_timeout_s=2).controller)
+    numbers = [controller[each] for each in ("workers", "_reconcile_timeout_s", "_drain_timeout_s")]
+    assert numbers == [3, 7.0, 2.0]
 
 
 class TestStandingBy:

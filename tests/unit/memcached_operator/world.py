@@ -161,7 +161,9 @@ class World:
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
-        self.wait_s = lambda key: self.own_writes.put_off_s(key) or self.owners.wait_s(key)
+
+    def wait_s(self, key: ObjectKey) -> float:
+        return self.own_writes.put_off_s(key) or self.owners.wait_s(key)
 
     async def set_limit(self, pod: PodRecord, memory: Memory) -> Failure | None:
         """Record the limit that a memcached takes, unless `set_limit_failure` is set."""

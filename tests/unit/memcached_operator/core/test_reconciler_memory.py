@@ -133,7 +133,7 @@ async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(na
 
 
 async def test_resources_that_somebody_reverts_are_requested_once_a_reconcile(named: World) -> None:
-    patch = named.api.strategic_merge_patch
+    patch = named.api.patch
 
     async def revert(*arguments: Any, **options: Any) -> bytes:
         answer = await patch(*arguments, **options)
@@ -144,7 +144,7 @@ async def test_resources_that_somebody_reverts_are_requested_once_a_reconcile(na
         container["resources"] = {"limits": {"memory": "1Mi"}}
         return json.dumps(named.api.objects[key]).encode()
 
-    named.api.strategic_merge_patch = revert  # type: ignore[method-assign]
+    named.api.patch = revert  # type: ignore[method-assign]
     more(named)
     assert await sent(named, reconciles=1) == RESIZES
     named.clock.advance(PATIENCE_S)

@@ -38,13 +38,14 @@ async def test_what_comes_while_a_reconcile_is_on_its_way_counts() -> None:
     world.memcached(size=2)
     await world.reconcile_shown()
     seen = []
-    patch = world.api.merge_patch
+    patch = world.api.patch
 
     async def during(*arguments: Any, **named: Any) -> Any:
-        seen.append(world.reconciler.debounce.awaited(KEY))
+        if named["subresource"] == "status":
+            seen.append(world.reconciler.debounce.awaited(KEY))
         return await patch(*arguments, **named)
 
-    world.api.merge_patch = during  # type: ignore[method-assign]
+    world.api.patch = during  # type: ignore[method-assign]
     world.pods(2)
     await world.reconcile_shown()
     assert seen == [None]
