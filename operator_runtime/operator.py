@@ -44,7 +44,6 @@ from operator_runtime.serving.scrape import PATH
 from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
-from operator_runtime.workqueue.queue import WorkQueue
 
 if TYPE_CHECKING:
     from operator_runtime.controller.client import Client
@@ -241,7 +240,7 @@ class Operator:
 
         workers = self.settings.workers if workers is None else workers
         observer = self._controller_metrics.observer(name, workers)
-        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(queued=observer.queued, worked=observer.worked))
+        queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(queued=observer.queued, worked=observer.worked)
         controller = Controller(
             name,
             reconciled,
@@ -255,7 +254,7 @@ class Operator:
         )
         builder = ControllerBuilder(controller, kind, self._informers, own)
         self.manager.add_runnable(controller)
-        self._controller_metrics.add_queue(name, queue.core)
+        self._controller_metrics.add_queue(name, queue)
         self._own_writes[name] = own
         self._builders.append(builder)
         return builder.watches(kind, key_of, when=when, labels=labels, crd_hint=crd_hint)

@@ -191,7 +191,7 @@ class Controller(Generic[K]):
             ]
             await self._stopping.wait()
             _, late = await asyncio.wait(workers, timeout=self._drain_timeout_s)
-            if unfinished := self.queue.core.processing:
+            if unfinished := self.queue.processing:
                 log.warning(
                     "%s: cancelled %d reconciles that had not finished within %g s of the stop",
                     self.name,

@@ -7,14 +7,14 @@ import math
 from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from operator_runtime.workqueue.queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
 
-class AsyncWorkQueue(Generic[K]):
+class AsyncWorkQueue(WorkQueue[K]):
     """A `WorkQueue` whose keys can be waited for, by any number of workers on one event loop.
 
     `_waiters` holds the futures of the workers that found nothing, first come first served. Whatever makes a key ready
@@ -22,14 +22,15 @@ class AsyncWorkQueue(Generic[K]):
     `_timer` fires at the next deadline or before.
     """
 
-    def __init__(self, core: WorkQueue[K] | None = None) -> None:
-        self.core: WorkQueue[K] = WorkQueue() if core is None else core
+    def __init__(self, **parts: Any) -> None:
+        """`parts` are as of `WorkQueue`."""
+        super().__init__(**parts)
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
-        self.core.add(key, priority=priority, after_s=after_s)
+        super().add(key, priority=priority, after_s=after_s)
         if after_s > 0.0:
             self._arm()
         if self._waiters:
@@ -37,7 +38,7 @@ class AsyncWorkQueue(Generic[K]):
 
     async def get(self) -> K | None:
         """The next key, as soon as there is one; None when the queue is shut down."""
-        while (key := self.core.get_nowait()) is None and not self.core.stopped:
+        while (key := self.get_nowait()) is None and not self.stopped:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:
@@ -51,25 +52,18 @@ class AsyncWorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        self.core.done(key)
+        super().done(key)
         if self._waiters:
             self._wake()
 
     def fail(self, key: K, *, at_least_s: float = 0.0, at_most_s: float = math.inf) -> float:
-        delay_s = self.core.fail(key, at_least_s=at_least_s, at_most_s=at_most_s)
+        delay_s = super().fail(key, at_least_s=at_least_s, at_most_s=at_most_s)
         self._arm()
         return delay_s
 
-    def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
-        self.core.requeue(key, after_s=after_s, priority=priority)
-        self._arm()
-
-    def forget(self, key: K) -> None:
-        self.core.forget(key)
-
     def shut_down(self) -> None:
         """Stop handing out keys and send the waiting workers home. Keys in work may be finished."""
-        self.core.stop()
+        self.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -77,14 +71,14 @@ class AsyncWorkQueue(Generic[K]):
             self._wake_one()
 
     def _arm(self) -> None:
-        deadline = self.core.next_deadline()
-        if deadline is None or self.core.stopped or (self._timer is not None and self._timer_at <= deadline):
+        deadline = self.next_deadline()
+        if deadline is None or self.stopped or (self._timer is not None and self._timer_at <= deadline):
             return
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
         # A delay rather than the loop's own time: uvloop's clock stands still during an iteration.
-        delay_s = max(0.0, deadline - self.core.clock())
+        delay_s = max(0.0, deadline - self.clock())
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
 
     def _on_timer(self) -> None:
@@ -93,7 +87,7 @@ class AsyncWorkQueue(Generic[K]):
         self._arm()
 
     def _wake(self) -> None:
-        for _ in range(min(len(self.core), len(self._waiters))):
+        for _ in range(min(len(self), len(self._waiters))):
             self._wake_one()
 
     def _wake_one(self) -> None:

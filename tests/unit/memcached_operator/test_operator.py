@@ -58,11 +58,11 @@ class Built:
         """Which keys are due, and with what priority; empties the queue."""
         enqueued: list[tuple[ObjectKey, int]] = []
         while True:
-            depth = self.queue.core.depth()
-            key = self.queue.core.get_nowait()
+            depth = self.queue.depth()
+            key = self.queue.get_nowait()
             if key is None:
                 return enqueued
-            rest = self.queue.core.depth()
+            rest = self.queue.depth()
             (priority,) = (level for level, count in depth.items() if count != rest.get(level, 0))
             self.queue.done(key)
             enqueued.append((key, priority))

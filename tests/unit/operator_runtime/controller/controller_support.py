@@ -10,7 +10,6 @@ from typing import Any
 from operator_runtime.client.retry import Backoff
 from operator_runtime.controller.controller import Controller, ReconcileOutcome, Result
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
-from operator_runtime.workqueue.queue import WorkQueue
 
 DEADLINE_S = 60.0
 
@@ -61,7 +60,7 @@ class Outcomes:
 
 
 def quick_queue() -> AsyncWorkQueue[str]:
-    return AsyncWorkQueue(WorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002)))
+    return AsyncWorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002))
 
 
 @asynccontextmanager

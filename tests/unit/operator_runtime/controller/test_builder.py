@@ -71,7 +71,7 @@ def of_shells(
 
 def in_turn(controller: Controller[ObjectKey]) -> list[ObjectKey]:
     keys = []
-    while (key := controller.queue.core.get_nowait()) is not None:
+    while (key := controller.queue.get_nowait()) is not None:
         controller.queue.done(key)
         keys.append(key)
     return keys
@@ -311,7 +311,7 @@ def test_when_it_begins_it_reconciles_all_that_concerns_it_and_first_those_for_w
     shells.put(some(SHELLS, "unasked"))
     operator.informer(DEPLOYMENTS).put(some(DEPLOYMENTS, "web", **owned_by("gone")))
     controller = begun(operator)
-    assert controller.queue.core.depth() == {LOW_PRIORITY: 7}
+    assert controller.queue.depth() == {LOW_PRIORITY: 7}
     assert [key.name for key in in_turn(controller)] == ["c", "e", "a", "b", "d", "unasked", "gone"]
     (message,) = caplog.messages
     assert "overdue (" in message

@@ -40,7 +40,7 @@ from operator_runtime.diagnostics.failure_log import TerminalError
 from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
-from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, WorkQueue
+from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 from tests.unit.operator_runtime.controller.controller_support import (
     DEADLINE_S,
     Outcomes,
@@ -59,8 +59,8 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
     reconciler = Reconciler(*[Unreachable("refused")] * 3, never)
     async with playing(reconciler, drain_timeout_s=0.0) as (controller, _):
         await reconciler.wait_for_calls(4)
-        assert controller.queue.core.failures("a") == 3
-        assert controller.queue.core.retries == 3
+        assert controller.queue.failures("a") == 3
+        assert controller.queue.retries == 3
 
 
 async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error() -> None:
@@ -70,8 +70,8 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
             ReconcileOutcome.REQUEUE,
             ReconcileOutcome.SUCCESS,
         ]
-        assert controller.queue.core.retries == 2
-        assert controller.queue.core.failures("a") == 0
+        assert controller.queue.retries == 2
+        assert controller.queue.failures("a") == 0
 
 
 @pytest.mark.parametrize("seconds", [-1, math.nan, "5", timedelta(seconds=5), None])
@@ -114,7 +114,7 @@ async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(requ
     async def reconcile(key: str) -> Result:
         if key == "a":
             return Result()
-        priorities.append(controller.queue.core._processing[key][1])
+        priorities.append(controller.queue._processing[key][1])
         return Result(requeue_after_s=0.001, priority=requested) if len(priorities) == 1 else Result()
 
     async with playing(reconcile) as (controller, outcomes):
@@ -127,8 +127,8 @@ async def test_a_terminal_error_waits_for_the_next_change() -> None:
     reconciler = Reconciler(Unreachable("refused"), TerminalError("spec.image is no image"))
     async with playing(reconciler) as (controller, outcomes):
         assert await outcomes.wait_for(2) == [ReconcileOutcome.ERROR, ReconcileOutcome.TERMINAL]
-        assert controller.queue.core.next_deadline() is None
-        assert controller.queue.core.failures("a") == 0
+        assert controller.queue.next_deadline() is None
+        assert controller.queue.failures("a") == 0
         controller.queue.add("a")
         assert (await outcomes.wait_for(3))[2] == ReconcileOutcome.SUCCESS
 
@@ -136,9 +136,9 @@ async def test_a_terminal_error_waits_for_the_next_change() -> None:
 async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> None:
     async with playing(Reconciler(TooManyRequests(429, retry_after_s=3600.0))) as (controller, outcomes):
         await outcomes.wait_for(1)
-        deadline = controller.queue.core.next_deadline()
+        deadline = controller.queue.next_deadline()
         assert deadline is not None
-        assert deadline - controller.queue.core.clock() > 3000.0
+        assert deadline - controller.queue.clock() > 3000.0
 
 
 NOT_OF_THE_OBJECT: list[Step] = [
@@ -166,10 +166,10 @@ async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_sh
     step: Step, longest_s: float
 ) -> None:
     clock, backoff = FakeClock(), Backoff(first_s=300.0, longest_s=300.0, uniform=max)
-    queue: AsyncWorkQueue[str] = AsyncWorkQueue(WorkQueue(clock=clock, backoff=backoff))
+    queue: AsyncWorkQueue[str] = AsyncWorkQueue(clock=clock, backoff=backoff)
     async with playing(Reconciler(step), queue=queue, reconcile_timeout_s=0.005) as (_, outcomes):
         await outcomes.wait_for(1)
-        assert queue.core.next_deadline() == clock.now + longest_s
+        assert queue.next_deadline() == clock.now + longest_s
 
 
 async def test_a_reconcile_that_takes_too_long_is_cancelled_and_retried(caplog: pytest.LogCaptureFixture) -> None:
@@ -207,7 +207,7 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
     priorities = []
 
     def delay_s(key: str) -> float:
-        priorities.append(queue.core._processing[key][1])
+        priorities.append(queue._processing[key][1])
         return waits_s.pop(0)
 
     async with running(
@@ -217,7 +217,7 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
         assert await outcomes.wait_for(1) == [ReconcileOutcome.SUCCESS]
     assert reconciler.calls == ["a"]
     assert priorities == [LOW_PRIORITY] * 3
-    assert queue.core.retries == 0
+    assert queue.retries == 0
 
 
 # Context
@@ -271,8 +271,8 @@ async def test_as_many_reconciles_run_at_once_as_there_are_workers() -> None:
         for key in "abc":
             controller.queue.add(key)
         await reconciler.wait_for_calls(2)
-        assert controller.queue.core.processing == 2
-        assert len(controller.queue.core) == 1
+        assert controller.queue.processing == 2
+        assert len(controller.queue) == 1
         release.set()
         await reconciler.wait_for_calls(3)
 
@@ -355,4 +355,4 @@ async def test_a_cancelled_run_takes_its_workers_along() -> None:
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(run, DEADLINE_S)
-    assert controller.queue.core.processing == 0
+    assert controller.queue.processing == 0

@@ -30,14 +30,14 @@ from tests.unit.operator_runtime.workqueue.queue_support import steady_backoff
 class Shown:
     """What there is to see of a controller."""
 
-    def __init__(self, clock: FakeClock | None = None, workers: int = 1) -> None:
+    def __init__(
+        self, clock: FakeClock | None = None, workers: int = 1, queue: type[WorkQueue[str]] = WorkQueue
+    ) -> None:
         self.metrics = Metrics()
         controllers = ControllerMetrics(self.metrics)
         self.observer = controllers.observer("memcached", workers)
         times = {} if clock is None else {"clock": clock}
-        self.queue = WorkQueue[str](
-            queued=self.observer.queued, worked=self.observer.worked, backoff=steady_backoff(), **times
-        )
+        self.queue = queue(queued=self.observer.queued, worked=self.observer.worked, backoff=steady_backoff(), **times)
         controllers.add_queue("memcached", self.queue)
 
     def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
@@ -67,11 +67,12 @@ def test_a_controller_shows_all_of_its_series_before_anything_happened() -> None
 async def test_what_a_controller_does_is_what_is_shown() -> None:
     ends = (Unreachable("down"), TerminalError("no"), ValueError("bug"))
     script: list[Step] = [Result(), Result(requeue_after_s=3600.0), *ends]
-    shown = Shown()
+    shown = Shown(queue=AsyncWorkQueue)
+    assert isinstance(shown.queue, AsyncWorkQueue)
     controller = Controller(
         "memcached",
         Reconciler(*script),
-        queue=AsyncWorkQueue(shown.queue),
+        queue=shown.queue,
         reconciled=shown.observer.reconciled,
         workers=1,
     )

@@ -81,4 +81,4 @@ async def test_shutting_down_leaves_ready_keys_and_lets_work_finish(line: AsyncW
     line.fail("a")
     line.done("a")
     assert await line.get() is None
-    assert line.core.processing == 0
+    assert line.processing == 0
