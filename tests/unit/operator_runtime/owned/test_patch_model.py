@@ -130,7 +130,7 @@ SPECS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "NetworkPolicy": some(
         podSelector=st.just(SELECTED),
-        egress=st.sampled_from([[{"to": [{"podSelector": {}}]}], [{}]]),
+        egress=st.sampled_from([[{"to": []}], [{}]]),
         policyTypes=st.sampled_from([["Ingress"], ["Ingress", "Egress"]]),
     ),
 }
