@@ -171,7 +171,7 @@ def _advice(spec: Spec) -> Iterator[Problem]:
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
-    if spec.has_endpoint and spec.handover is None:
+    if spec.discovery is not None and spec.has_endpoint and spec.handover is None:
         yield from _short_drain(spec)
 
 
