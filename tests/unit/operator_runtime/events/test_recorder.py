@@ -16,7 +16,6 @@ from operator_runtime.client.errors import (
     Unreachable,
 )
 from operator_runtime.events.event_bodies import ObjectReference
-from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (
     DEADLINE_S,
