@@ -35,11 +35,17 @@ class _Answer(msgspec.Struct):
     details: _Metadata | None = None
 
 
+class _List(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""
+
+
 class _Items(msgspec.Struct):
     items: list[_Item] | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
+_decode_list = msgspec.json.Decoder(_List).decode
 _decode_items = msgspec.json.Decoder(_Items).decode
 
 
@@ -109,7 +115,7 @@ class ExpectedList(NamedTuple):
         if body.startswith((beginning, other_order)):
             return
         try:
-            found = decode_nested(_decode, body)
+            found = decode_nested(_decode_list, body)
         except UNDECODABLE:
             return  # `frames.page_of` reports what is no list at all, and so it does of a `Status`
         if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):

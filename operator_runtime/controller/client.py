@@ -188,8 +188,10 @@ class Client:
         `$patch: replace`. Otherwise as `patch`; subresources are such as `resize` of a pod.
         """
         key, uid = identity_of(which)
-        patch = patch_body(kind.resource, key, body, uid)
-        return await self._changed(kind, patch, subresource, strict=strict, content_type=STRATEGIC_MERGE_PATCH)
+        patch, options = patch_body(kind.resource, key, body, uid), {"subresource": subresource, "strict": strict}
+        answer = await self._patch(kind, patch, content_type=STRATEGIC_MERGE_PATCH, **options)
+        # Its answer has more that is new than the patch says: what the server merged, and filled in.
+        return self._wrote(kind, answer, updated=True)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...

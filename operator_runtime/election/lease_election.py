@@ -89,6 +89,8 @@ class LeaseElection:
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
         """`client` is for the election alone, without a write fence; it is closed at the end."""
+        if problems := timing.problems():  # of which the decision takes none into account
+            raise ValueError("; ".join(problems))
         self.identity = identity
         self.lock = lock
         self.timing = timing

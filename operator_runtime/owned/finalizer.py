@@ -43,9 +43,9 @@ _NAME = re.compile(rf"(?=[^/]{{1,253}}/){SUBDOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{
 _OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){SUBDOMAIN}")
 # Another client that changes the object between our read and our write does so once or twice, not for ever.
 _TRIES = 5
-# Reports on so many objects are remembered, as nothing shows which ones another client removed. The same is reported
-# once more of one that was forgotten and is still there.
-MOST_UNFINISHED = 1000
+# Reports on so many objects are remembered, as nothing shows which ones another client removed: twice as many as
+# performance.md measures. Where more wait, what was reported of them is reported again.
+MOST_UNFINISHED = 20_000
 # The condition that a report is given.
 CONDITION = "Finalized"
 
@@ -189,6 +189,7 @@ class Finalizer(Generic[A]):
             unfinished.cut_off = self._on_change(
                 obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
             )
+            self._unfinished[obj.uid] = unfinished  # others may have taken its place meanwhile
             raise
         except StaleCache:
             raise  # no failure: it is reconciled again

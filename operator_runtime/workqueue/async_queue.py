@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from operator_runtime.workqueue.queue import WorkQueue
+from operator_runtime.client.retry import Backoff
+from operator_runtime.workqueue.queue import RETRY_BACKOFF, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -22,9 +24,16 @@ class AsyncWorkQueue(WorkQueue[K]):
     `_timer` fires at the next deadline or before.
     """
 
-    def __init__(self, **parts: Any) -> None:
-        """`parts` are as of `WorkQueue`."""
-        super().__init__(**parts)
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        backoff: Backoff = RETRY_BACKOFF,
+        queued: Callable[[float], None] = lambda seconds: None,
+        worked: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        """See `WorkQueue`."""
+        super().__init__(clock=clock, backoff=backoff, queued=queued, worked=worked)
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -61,9 +70,9 @@ class AsyncWorkQueue(WorkQueue[K]):
         self._arm()
         return delay_s
 
-    def shut_down(self) -> None:
+    def stop(self) -> None:
         """Stop handing out keys and send the waiting workers home. Keys in work may be finished."""
-        self.stop()
+        super().stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

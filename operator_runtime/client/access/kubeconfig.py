@@ -84,20 +84,27 @@ class Context(msgspec.Struct, frozen=True):
     namespace: str | None = None
 
 
-class _Named(msgspec.Struct, frozen=True):
-    """An entry of one of a file's lists, and what of the three it names."""
-
+# Three types: what stands in another's entry is nothing, and of no type.
+class _NamedCluster(msgspec.Struct, frozen=True):
     name: str
     cluster: Cluster | None = None
+
+
+class _NamedUser(msgspec.Struct, frozen=True):
+    name: str
     user: User | None = None
+
+
+class _NamedContext(msgspec.Struct, frozen=True):
+    name: str
     context: Context | None = None
 
 
 class _File(msgspec.Struct, frozen=True, rename="kebab"):
     current_context: str | None = None
-    clusters: tuple[_Named, ...] | None = None
-    users: tuple[_Named, ...] | None = None
-    contexts: tuple[_Named, ...] | None = None
+    clusters: tuple[_NamedCluster, ...] | None = None
+    users: tuple[_NamedUser, ...] | None = None
+    contexts: tuple[_NamedContext, ...] | None = None
 
 
 T = TypeVar("T")

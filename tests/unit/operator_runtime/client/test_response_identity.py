@@ -115,6 +115,7 @@ def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_other
     [
         (PODS, listed("ServiceList", "v1")),
         (PODS, listed("PodList", "metrics.k8s.io/v1beta1")),
+        (PODS, listed("SecretList", "v1") | {"metadata": {"name": None, "uid": 7}, "details": 3}),
         (PODS, body("Pod", "v1", name="a", namespace="b", resourceVersion="1")),
         (SHOPS, body("Shop", "example.com/v1", name="a", namespace="b", resourceVersion="1")),
         (SHOPS, listed("FruitList", "example.com/v1", "Fruit")),

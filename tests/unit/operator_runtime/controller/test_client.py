@@ -27,6 +27,7 @@ from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.objects.api_objects import Object, PlainObject
 from operator_runtime.objects.kinds import plain, typed
+from tests.unit import fake_server
 from tests.unit.fake_server import FakeServer
 
 
@@ -357,3 +358,19 @@ async def test_a_cache_that_takes_an_answer_says_whether_the_writer_knew_what_it
         await client.patch_status(SHELLS, live, Status(ready=1))
     assert known_to == ["" if behind else "shells"]
     assert at.store.get(KEY) == await client.get(SHELLS, KEY)
+
+
+async def test_an_answer_of_which_the_server_has_merged_something_is_new_to_the_writer(
+    at: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fake_server._SCHEMAS, "shells", fake_server._SCHEMAS["pods"])
+    client = Client(at.server, field_manager="shells", stores_of=lambda _: [at.store])
+    at.server.store(PATH, shell(1))
+    at.cached()
+    known_to: list[str] = []
+    at.store.add_handler(lambda *_: known_to.append(at.store.known_to))
+    live = await client.get(SHELLS, KEY)
+    guarded = {"metadata": {"resourceVersion": live.resource_version, "labels": {"a": "b"}}}
+    with reconciling(KEY):
+        await client.strategic_patch(SHELLS, live, guarded)
+    assert known_to == [""]

@@ -78,6 +78,8 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
 def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
     calls: dict[str, Callable[[], object]] = {
         "retry_s": lambda: StaleCache("behind", retry_s=seconds),
+        "reconcile_timeout_s": lambda: Controller("a", Reconciler(), reconcile_timeout_s=seconds),
+        "drain_timeout_s": lambda: Controller("a", Reconciler(), drain_timeout_s=seconds),
     }
     if seconds is not None:
         calls["requeue_after_s"] = lambda: Result(requeue_after_s=seconds)
@@ -85,6 +87,12 @@ def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(sec
     for name, call in calls.items():
         with pytest.raises(ValueError, match=re.escape(f"{name} is {seconds!r}: it must be 0 seconds or more")):
             call()
+
+
+@pytest.mark.parametrize(("field", "value"), [("workers", 0), ("reconcile_timeout_s", 0.0)])
+def test_a_number_with_which_nothing_is_reconciled_is_refused_by_name(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{field} is 0: "):
+        Controller("a", Reconciler(), **{field: value})
 
 
 @pytest.mark.parametrize("priority", ["high", 1.5])
@@ -340,7 +348,7 @@ async def test_a_worker_that_ends_unexpectedly_or_finds_its_queue_shut_down_ends
     controller = Controller("memcached", Reconciler(), delay_s=broken)
     controller.queue.add("a")
     if shut_down:
-        controller.queue.shut_down()
+        controller.queue.stop()
     with pytest.raises(ExceptionGroup) as caught:
         await asyncio.wait_for(controller.run(), DEADLINE_S)
     assert caught.group_contains(error, match=message)

@@ -299,6 +299,11 @@ async def test_a_fault_of_its_own_ends_the_process(at: World) -> None:
     await at.said("leader election ended by an internal error")
 
 
+def test_lengths_that_do_not_fit_are_refused(at: World) -> None:
+    with pytest.raises(ValueError, match="lease-duration-s"):
+        election(at, Timing(lease_s=1))
+
+
 def test_an_identity_is_the_pods_name_and_never_the_same_twice() -> None:
     first, second = (own_identity({"POD_NAME": "operator-7"}) for _ in range(2))
     assert first.startswith("operator-7_")

@@ -20,7 +20,8 @@ from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.conditions import Condition
 from operator_runtime.objects.kinds import plain
-from operator_runtime.owned.finalizer import MOST_UNFINISHED, Finalizer, Stage, Waiting
+from operator_runtime.owned import finalizer
+from operator_runtime.owned.finalizer import Finalizer, Stage, Waiting
 from tests.unit.fake_server import FakeServer
 
 NAME = "shells.example.com/finalizer"
@@ -187,20 +188,22 @@ async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_be
 
 @pytest.mark.parametrize("outcome", [Waiting("the backup runs"), asyncio.CancelledError()])
 async def test_what_was_tried_longest_ago_is_forgotten_where_there_is_too_much(
-    at: Fixture, outcome: BaseException | Waiting
+    at: Fixture, outcome: BaseException | Waiting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(finalizer, "MOST_UNFINISHED", 4)
+
     async def attempt(uid: str) -> None:
         at.outcomes.append(outcome)
         with contextlib.suppress(asyncio.CancelledError):
             await at.finalizer.finalize(at.stored(NAME, uid=uid, **GOING))
 
     await attempt("still-there")
-    for number in range(MOST_UNFINISHED):
+    for number in range(4):
         await attempt(f"gone-{number}")
         if number == 1:
             await attempt("still-there")
     uids = list(at.finalizer._unfinished)
-    assert (uids[:2], len(uids)) == (["gone-1", "still-there"], MOST_UNFINISHED)
+    assert uids == ["gone-1", "still-there", "gone-2", "gone-3"]
 
 
 async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None:

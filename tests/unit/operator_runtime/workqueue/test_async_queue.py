@@ -26,7 +26,7 @@ async def test_a_delayed_key_wakes_a_waiting_worker(line: AsyncWorkQueue[str]) -
     line.add("a", after_s=3600.0)
     line.add("b", after_s=0.005)
     assert await asyncio.wait_for(getter, DEADLINE_S) == "b"
-    line.shut_down()
+    line.stop()
 
 
 async def test_each_later_deadline_is_armed_in_its_turn(line: AsyncWorkQueue[str]) -> None:
@@ -68,7 +68,7 @@ async def test_shutting_down_sends_waiting_workers_home(line: AsyncWorkQueue[str
     getters = [asyncio.create_task(line.get()) for _ in range(3)]
     await turn_of_the_loop()
     line.add("later", after_s=3600.0)
-    line.shut_down()
+    line.stop()
     assert await asyncio.wait_for(asyncio.gather(*getters), DEADLINE_S) == [None, None, None]
     assert await line.get() is None
 
@@ -77,7 +77,7 @@ async def test_shutting_down_leaves_ready_keys_and_lets_work_finish(line: AsyncW
     line.add("a")
     line.add("b")
     await line.get()
-    line.shut_down()
+    line.stop()
     line.fail("a")
     line.done("a")
     assert await line.get() is None

@@ -154,6 +154,7 @@ async def test_the_message_names_file_and_field(tmp_path: Path, closed_port: int
         text(cluster="server: 'https://127.0.0.1:0'"),
         text(user='username: "€", password: "\\n"'),
         "\ufeff" + text(),
+        text().replace("contexts: [", "contexts: [{name: x, cluster: c, user: u}, "),
     ],
 )
 async def test_what_kubectl_takes_goes_as_far_as_the_server(tmp_path: Path, closed_port: int, content: str) -> None:
