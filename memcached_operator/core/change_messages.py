@@ -16,7 +16,8 @@ from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout import change_costs
+from memcached_operator.core.rollout import change_costs as costs
+from memcached_operator.core.rollout.change_costs import Cost
 from memcached_operator.core.rollout.in_place import needs_admission
 from operator_runtime import Change, Difference, ObjectKey
 
@@ -59,25 +60,20 @@ def announced(
     found = changed_fields(desired, decoded)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
-    cost = change_costs.cost_of(decoded.template, desired.template, live.kind, why_not)
-    former, mirrored = _replaced(desired, live, pods) if cost is change_costs.Cost.IN_PLACE else (0, 0)
+    cost = costs.cost_of(decoded.template, desired.template, live.kind, why_not)
+    former, mirrored = _replaced(desired, live, pods) if cost is Cost.IN_PLACE else (0, 0)
     old = applied_spec(decoded.metadata.annotations)
     moves = old is not None and old.moves
-    if cost is change_costs.Cost.IN_PLACE and not (pods and mirrored + former == len(pods)):
-        reason, words = "InPlaceChange", change_costs.in_place(spec, servers, until)
-    elif cost is change_costs.Cost.LIVE:
+    if cost is Cost.IN_PLACE and not (pods and mirrored + former == len(pods)):
+        reason, words = "InPlaceChange", costs.in_place(spec, servers, until)
+    elif cost is Cost.LIVE:
         was, is_ = (fingerprint(each.template).memory for each in (decoded, desired))
-        reason, words = "LiveChange", change_costs.live(was, is_, servers)
+        reason, words = "LiveChange", costs.live(was, is_, servers)
     else:
-        cost, reason, words = (
-            change_costs.Cost.ROLLING,
-            "RollingChange",
-            change_costs.rolling(spec, servers, until, moves=moves),
-        )
-    words += (change_costs.instead_of_live(why_not) if why_not else "") + (
-        change_costs.of_mirrored(mirrored) if mirrored else ""
-    )
-    words += change_costs.of_former(former) if former else ""
+        cost, reason, words = Cost.ROLLING, "RollingChange", costs.rolling(spec, servers, until, moves=moves)
+    words += costs.instead_of_live(why_not) if why_not else ""
+    words += costs.of_mirrored(mirrored) if mirrored else ""
+    words += costs.of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"
     whose = "" if desired_changed else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
@@ -90,7 +86,7 @@ def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Di
     """The fields by which the pods of two workloads differ; none where the former specification is not known."""
     found, old, new = [], applied_spec(live.metadata.annotations), applied_spec(desired.metadata.annotations)
     if old is not None and new is not None:
-        found = change_costs.differing(_with_image(old, live), _with_image(new, desired))
+        found = costs.differing(_with_image(old, live), _with_image(new, desired))
     before, after = ((each.template.metadata or ObjectMeta()).annotations or {} for each in (live, desired))
     if before.get(RESTART_ANNOTATION) != (restart := after.get(RESTART_ANNOTATION)):
         steps = ("metadata", "annotations", RESTART_ANNOTATION)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, Keys, keyed
-from memcached_operator.core.objects.keyed_differences import NAMED_BY_PEOPLE, canonical_options, unkeyed
+from memcached_operator.core.objects.passed_options import NAMED_BY_PEOPLE, canonical_options, unkeyed
 
 Part = tuple[Keys, Any]
 """Something passed through: where in the object, and its value as JSON has it; None for what must not be there."""

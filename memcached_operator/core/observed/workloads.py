@@ -12,7 +12,6 @@ from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_spec
-from memcached_operator.core.objects.keyed_differences import unkeyed
 from memcached_operator.core.objects.owned_kind import CachedResource
 from memcached_operator.core.objects.owned_object import (
     Manifest,
@@ -27,6 +26,7 @@ from memcached_operator.core.objects.owned_object import (
     owned_metadata,
     uids_in,
 )
+from memcached_operator.core.objects.passed_options import unkeyed
 from memcached_operator.core.objects.pod_template import USER_ID, template as pods_of
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.scripts import SCRIPTS

@@ -15,8 +15,8 @@ from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.reserved_pod_fields import Keys, keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import json_of, spec_of
-from memcached_operator.core.objects.keyed_differences import unequal
 from memcached_operator.core.objects.memory_annotation import memory_of
+from memcached_operator.core.objects.passed_options import unequal
 from memcached_operator.core.objects.pod_template import SLEEP_S, USER_ID, fingerprint, template
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.workload_types import PodTemplateSpec

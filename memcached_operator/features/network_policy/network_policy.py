@@ -10,9 +10,9 @@ from memcached_operator.api.names import TELL_PORT
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.holder import holder_label
-from memcached_operator.core.objects.keyed_differences import canonical_options
 from memcached_operator.core.objects.owned_kind import CachedResource, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
+from memcached_operator.core.objects.passed_options import canonical_options
 from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.

@@ -65,7 +65,7 @@ def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
 SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _CachedSecret:
     """Cached content of a Secret, or in words why it is not known."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import Keys, find, keyed
 from memcached_operator.core.objects import pod_template_overlay as merging
-from memcached_operator.core.objects.keyed_differences import unkeyed
+from memcached_operator.core.objects.passed_options import unkeyed
 from memcached_operator.core.objects.pod_template_overlay import Part, merged
 
 Json = dict[str, Any]

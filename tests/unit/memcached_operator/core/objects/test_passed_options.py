@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.reserved_pod_fields import keyed
-from memcached_operator.core.objects.keyed_differences import drift, unequal
+from memcached_operator.core.objects.passed_options import drift, unequal
 from operator_runtime import Entry
 
 DRIFT: dict[str, tuple[Any, Any, list[str]]] = {

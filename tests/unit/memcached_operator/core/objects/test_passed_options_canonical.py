@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.core.objects.keyed_differences import canonical_options
+from memcached_operator.core.objects.passed_options import canonical_options
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
