@@ -89,7 +89,7 @@ class LeaseElection:
         release_timeout_s: float = RELEASE_TIMEOUT_S,
     ) -> None:
         """`client` is for the election alone, without a write fence; it is closed at the end."""
-        if problems := timing.problems():  # of which the decision takes none into account
+        if problems := timing.problems():  # the decision relies on it that there are none
             raise ValueError("; ".join(problems))
         self.identity = identity
         self.lock = lock

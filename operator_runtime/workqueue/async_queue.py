@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import suppress
+from functools import cached_property
 from typing import TypeVar
 
-from operator_runtime.client.retry import Backoff
-from operator_runtime.workqueue.queue import RETRY_BACKOFF, WorkQueue
+from operator_runtime.workqueue.queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -24,19 +23,12 @@ class AsyncWorkQueue(WorkQueue[K]):
     `_timer` fires at the next deadline or before.
     """
 
-    def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        backoff: Backoff = RETRY_BACKOFF,
-        queued: Callable[[float], None] = lambda seconds: None,
-        worked: Callable[[float], None] = lambda seconds: None,
-    ) -> None:
-        """See `WorkQueue`."""
-        super().__init__(clock=clock, backoff=backoff, queued=queued, worked=worked)
-        self._waiters: deque[asyncio.Future[None]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0
+    _timer: asyncio.TimerHandle | None = None
+    _timer_at = 0.0
+
+    @cached_property
+    def _waiters(self) -> deque[asyncio.Future[None]]:
+        return deque()
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
         super().add(key, priority=priority, after_s=after_s)

@@ -84,7 +84,7 @@ class Context(msgspec.Struct, frozen=True):
     namespace: str | None = None
 
 
-# Three types: what stands in another's entry is nothing, and of no type.
+# Three types: a key that belongs into another list is ignored, as kubectl does.
 class _NamedCluster(msgspec.Struct, frozen=True):
     name: str
     cluster: Cluster | None = None
