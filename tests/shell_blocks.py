@@ -15,7 +15,8 @@ from typing import Any
 import yaml
 
 _BLOCK = re.compile(
-    r"(?:^[ ]*<!-- (?P<mark>[^>]*?)\s-->\n)?^(?P<indent>[ ]*)```(?P<language>console|sh)\n(?P<body>.*?)^(?P=indent)```$",
+    r"(?:^[ ]*<!-- (?P<mark>[^>]*?)\s-->\n)?"
+    r"^(?P<indent>[ ]*)```(?P<language>console|sh)\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 _FILE = re.compile(r'^```\w+ title="(?P<path>[^"]+)"\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -156,8 +156,11 @@ _NO_TLS: Final = _Condition(lambda spec: spec.tls is None, "!has(self.tls)")
 _NO_AUTH: Final = _Condition(lambda spec: spec.auth is None, "!has(self.auth)")
 
 
-def _either(one: _Condition, other: _Condition, field: str, message: str, reason: str = "FieldValueForbidden") -> Rule:
+def _either(
+    field: str, message: str, conditions: tuple[_Condition, _Condition], reason: str = "FieldValueForbidden"
+) -> Rule:
     """A rule by which one of two conditions holds."""
+    one, other = conditions
     return Rule(field, message, lambda spec: one.holds(spec) or other.holds(spec), (one.cel, other.cel), reason)
 
 
@@ -180,19 +183,20 @@ _MEMORY: Final = _quantity("self.memory")
 
 RULES: Final = (
     _either(
-        _NO_STATEFUL_SET,
-        _Condition(lambda spec: spec.service.type != "ClusterIP", "self.service.type != 'ClusterIP'"),
         "service.type",
         "must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come from the headless "
         "Service, or Disabled if you create that Service yourself",
+        (
+            _NO_STATEFUL_SET,
+            _Condition(lambda spec: spec.service.type != "ClusterIP", "self.service.type != 'ClusterIP'"),
+        ),
         "FieldValueInvalid",
     ),
     *(
         _either(
-            _NO_STATEFUL_SET,
-            _Condition(partial(_is_left_out, field), f"!has(self.rollout.{field})"),
             f"rollout.{field}",
             "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
+            (_NO_STATEFUL_SET, _Condition(partial(_is_left_out, field), f"!has(self.rollout.{field})")),
         )
         for field in ("maxUnavailable", "maxSurge")
     ),
@@ -208,8 +212,9 @@ RULES: Final = (
         ),
     ),
     _either(
-        *(_COLD, _NAMED, "warmRestart"),
+        "warmRestart",
         "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them",
+        (_COLD, _NAMED),
         "FieldValueInvalid",
     ),
     Rule(
@@ -229,12 +234,14 @@ RULES: Final = (
         ),
     ),
     _either(
-        *(_NO_SCALING, _NAMED, "memoryScaling"),
+        "memoryScaling",
         "must be omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change their memory",
+        (_NO_SCALING, _NAMED),
     ),
     _either(
-        *(_NO_SCALING, _COLD, "memoryScaling"),
+        "memoryScaling",
         "must be omitted when spec.warmRestart is true, as a memory file keeps its size",
+        (_NO_SCALING, _COLD),
     ),
     Rule(
         "memoryScaling.max",
@@ -266,8 +273,9 @@ RULES: Final = (
         ),
     ),
     _either(
-        *(_NO_EXTSTORE, _COLD, "extstore"),
+        "extstore",
         "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items",
+        (_NO_EXTSTORE, _COLD),
     ),
     Rule(
         "extstore.itemSizeMin",
@@ -280,27 +288,32 @@ RULES: Final = (
         ),
     ),
     _either(
-        *(_NO_HANDOVER, _NAMED, "handover"),
+        "handover",
         "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its "
         "pods",
+        (_NO_HANDOVER, _NAMED),
     ),
     _either(
-        *(_NO_HANDOVER, _NO_TLS, "handover"),
+        "handover",
         "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it queries",
+        (_NO_HANDOVER, _NO_TLS),
     ),
     _either(
-        *(_NO_HANDOVER, _NO_AUTH, "handover"),
+        "handover",
         "must be omitted when spec.auth is set, as memcached has no passwords with its proxy",
+        (_NO_HANDOVER, _NO_AUTH),
     ),
     _either(
-        *(_NO_HANDOVER, _COLD, "handover"),
+        "handover",
         "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "
         "servers have replaced meanwhile",
+        (_NO_HANDOVER, _COLD),
     ),
     _either(
-        *(_NO_HANDOVER, _NO_EXTSTORE, "handover"),
+        "handover",
         "must be omitted when spec.extstore is set, as memcached sets the time of last use when it moves a value to "
         "the disk: outdated values could not be distinguished from used ones",
+        (_NO_HANDOVER, _NO_EXTSTORE),
     ),
     Rule(
         "discovery.autoDiscovery.inServers",
