@@ -11,7 +11,9 @@ set -u
 items=$1 request=$2
 shift 2
 every_s=5
-server= stopped=
+server= stopped= was=
+# Before all that takes time: what changes from here on is a request to this container.
+IFS= read -r was <"$request"
 # The kubelet's SIGTERM. A shell that is process 1 gets no signal that it does not trap.
 trap 'stopped=1 caught=1; [ -z "$server" ] || kill -USR1 "$server" 2>/dev/null' TERM
 if [ -e "$items.meta" ]; then
@@ -30,8 +32,6 @@ fi
 server=$!
 [ -z "$stopped" ] || kill -USR1 "$server" # it came between the two
 (
-    was=
-    IFS= read -r was <"$request"
     while sleep "$every_s" && kill -0 "$server"; do
         now=
         IFS= read -r now <"$request"

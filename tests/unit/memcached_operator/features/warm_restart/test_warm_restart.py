@@ -42,6 +42,15 @@ class Server:
         return self.items.with_name("items.meta")
 
     @property
+    def _up(self) -> Path:
+        return self.items.with_name("items.up")
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the fake has said its process."""
+        return self._up.is_file() and self._up.read_text().endswith("\n")
+
+    @property
     def logged(self) -> str:
         return self._log.read_text()
 
@@ -62,11 +71,10 @@ class Server:
 
     def start_fake(self, commands: str) -> tuple[int, int]:
         """The same with a shell that runs these once it runs; the container's process and its own."""
-        up = self.items.with_name("items.up")
         self.start_command("sh", "-c", commands, "memcached", str(self.items))
         assert self.process is not None
-        until("it does not run", lambda: up.is_file() and up.read_text().endswith("\n"))
-        return self.process.pid, int(up.read_text())
+        until("it does not run", lambda: self.is_up)
+        return self.process.pid, int(self._up.read_text())
 
     def serves(self) -> None:
         until("memcached does not listen", lambda: self._query(b"version") is not None)
@@ -89,7 +97,7 @@ class Server:
         """End all of it at once."""
         assert self.process is not None
         try:
-            for each in self._children(self.process.pid):
+            for each in self.children():
                 with suppress(ProcessLookupError):  # it may be ending as the shell's child
                     os.kill(each, signal.SIGKILL)
         finally:
@@ -97,12 +105,12 @@ class Server:
             self.process.wait()
 
     def memcached(self) -> int:
-        assert self.process is not None
-        (child,) = (each for each in self._children(self.process.pid) if _name(each) == "memcached")
+        (child,) = (each for each in self.children() if _name(each) == "memcached")
         return child
 
-    @staticmethod
-    def _children(pid: int) -> list[int]:
+    def children(self) -> list[int]:
+        assert self.process is not None
+        pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def fill(self) -> None:
@@ -235,6 +243,17 @@ def test_one_that_is_stopped_before_it_could_take_the_signal_keeps_its_items(ser
     else:
         server.requested.write_text("monday")
     server.ended()
+    assert server.meta.read_text() == "whole\n"
+
+
+def test_a_restart_that_is_asked_for_before_the_server_runs_is_not_lost(server: Server) -> None:
+    server.meta.write_text("whole\n")
+    server.items.write_text("")
+    server.start_command("sh", "-c", TAKES_NO_SIGNAL_YET, "memcached", str(server.items))
+    until("it does not wait for another second", lambda: server.children() != [])
+    assert not server.is_up
+    server.requested.write_text("monday")
+    assert server.ended() == 128 + signal.SIGUSR1
     assert server.meta.read_text() == "whole\n"
 
 
