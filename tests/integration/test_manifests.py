@@ -18,7 +18,7 @@ import yaml
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
 from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import Cluster, another, await_established, make_namespace
-from tests.definitions import served
+from tests.definitions import MEMCACHEDS, served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -229,8 +229,9 @@ def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(f
     account = f"--as=system:serviceaccount:{NAMESPACE}:memcached-operator"
     for namespace, watched in {"team-a": True, "team-b": True, "default": False, NAMESPACE: False}.items():
         kubectl = Kubectl(fresh, namespace)
-        # Permissions are in force some milliseconds after they are granted.
-        eventually(partial(may, kubectl, [account], "watch", "mcd"), partial(operator.eq, watched))
+        # Permissions are in force some milliseconds after they are granted. By its short name kubectl may ask for the
+        # kind of another group, which it had found in this cluster before.
+        eventually(partial(may, kubectl, [account], "watch", MEMCACHEDS), partial(operator.eq, watched))
         assert may(kubectl, [account], "create", "leases") is (namespace == NAMESPACE)
     served(fresh)
     # A namespace that goes beside the definition of a kind waits until the API server has forgotten the kind.
