@@ -261,13 +261,16 @@ class EventRecorder:
 
     async def _write(self, recorded: _Recorded, *, tries: int) -> None:
         try:
-            failure = await self._try(recorded)
-            for attempt in range(1, tries):
-                if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
-                    break
-                retry_after_s = failure.retry_after_s if isinstance(failure, ApiError) else None
+            for attempt in range(1, tries + 1):
+                try:
+                    return await self._send(recorded)
+                except (Unreachable, TooManyRequests, ServerError) as failure:
+                    if attempt == tries:
+                        raise
+                    retry_after_s = failure.retry_after_s if isinstance(failure, ApiError) else None
                 await self._sleep(min(max(retry_after_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
-                failure = await self._try(recorded)
+        except KubeError as failure:
+            self._give_up(recorded, failure)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
             if recorded.written == 0:
@@ -275,15 +278,6 @@ class EventRecorder:
             else:
                 self._schedule_refresh(recorded)
             raise
-        if failure is not None:
-            self._give_up(recorded, failure)
-
-    async def _try(self, recorded: _Recorded) -> KubeError | None:
-        try:
-            await self._send(recorded)
-        except KubeError as failure:
-            return failure
-        return None
 
     async def _send(self, recorded: _Recorded) -> None:
         if recorded.written:
