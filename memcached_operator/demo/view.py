@@ -11,7 +11,7 @@ import asyncio
 import io
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -25,7 +25,6 @@ from rich.text import Text
 from memcached_operator.demo.cluster_state import (
     ClusterState,
     Json,
-    ObservedWrite,
     Observer,
     event_time,
     ready,
@@ -71,6 +70,12 @@ def _column(script: _Script, state: ClusterState) -> Layout:
 
 def _newest_first(lines: Sequence[Text]) -> Group:
     return Group(*reversed(lines))
+
+
+def _counted(writes: Mapping[tuple[str, str], int]) -> Text:
+    """What the operator wrote, and how often: resources by their plurals, as they have little room."""
+    plurals = {resource: re.sub(r"\.[^/]*", "", resource) for resource, _ in writes}
+    return Text(", ".join(f"{number} {verb} {plurals[resource]}" for (resource, verb), number in writes.items()))
 
 
 def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
@@ -190,7 +195,6 @@ class View(Plain):
         self._steps: Sequence[DemoStep] = ()
         self._over = 0
         self._states: list[Text] = []
-        self._written: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._live = Live(
             console=console,
@@ -238,7 +242,7 @@ class View(Plain):
             Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
             Layout(_panel("conditions", _conditions(state)), size=_CONDITIONS_ROWS),
             Layout(_panel("events", _newest_first(_events(state))), ratio=3),
-            Layout(_panel("writes by the operator", _newest_first(self._written)), ratio=2),
+            Layout(_panel("writes by the operator", _counted(self.writes)), ratio=2),
             Layout(_panel("the operator's log", _newest_first(self._log)), ratio=3),
         )
         return layout
@@ -271,11 +275,6 @@ class View(Plain):
 
     def on_log_line(self, line: LogLine) -> None:
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
-
-    def wrote(self, write: ObservedWrite) -> None:
-        self._written.append(
-            Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
-        )
 
     async def takes_in(self) -> None:
         await asyncio.sleep(PAUSE_S)

@@ -40,7 +40,7 @@ async def nothing_to_do() -> None:
 def cluster(*, real_pods: bool = False, kubeconfig: Path = Path("/k/config")) -> DemoCluster:
     """A cluster whose server nobody asks."""
     return DemoCluster(
-        server="https://127.0.0.1:6443", kubeconfig=kubeconfig, audit_log=Path("/k/audit"), real_pods=real_pods,
+        server="https://127.0.0.1:6443", kubeconfig=kubeconfig, real_pods=real_pods,
         what="an API server of a test", pods="made up", kind_installed=nothing_to_do,
     )  # fmt: skip
 

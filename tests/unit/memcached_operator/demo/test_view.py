@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from memcached_operator.demo.cluster_state import ObservedWrite, Observer
+from memcached_operator.demo.cluster_state import Observer
 from memcached_operator.demo.clusters import LogLine
 from memcached_operator.demo.script import EXAMPLE, STEPS
 from memcached_operator.demo.view import View
@@ -37,8 +37,8 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
         view.came_true(number, 1.2, "seen")
     view.begins(3)
     for _ in range(60):
-        view.wrote(ObservedWrite("patch", f"deployments {LONG}", 200))
         view.on_log_line(LogLine("info", LONG))
+    view.writes = {("deployments.apps", "patch"): 60, ("memcacheds.cache.example.com/status", "patch"): 7}
     view.closing = closing
     console.print(view, height=height, end="")
     lines = console.export_text().rstrip("\n").splitlines()
@@ -49,3 +49,4 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
     for whole in ("https://127.0.0.1:6443", closing, f"▶ {under_way.deed[:30]}", f"{EXAMPLE}-3", "127.100.200.1"):
         assert whole in text
     assert "…" not in text
+    assert width < 120 or "60 patch deployments, 7 patch memcacheds/status" in text
