@@ -39,8 +39,6 @@ rest of the way takes, the lengths of a lease leave time for (`election.lease_de
 class Pool:
     """Connections to the API server that are kept, or each used once."""
 
-    __slots__ = ("_head", "_origin", "_template", "connector")
-
     def __init__(self, origin: Origin, context: ssl.SSLContext | None, *, once: bool = False, **pooling: Any) -> None:
         self._origin = origin
         self._template = origin.template()
@@ -95,8 +93,6 @@ class Pools:
     Invariant: `watching` holds the answers of the watches that run. aiohttp wakes no reader of a connection of
     a pool that is closed: they are aborted one by one before it.
     """
-
-    __slots__ = ("calls", "tls_generation", "watches", "watching")
 
     def __init__(self, origin: Origin, context: ssl.SSLContext | None, tls_generation: int) -> None:
         self.calls = Pool(origin, context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)

@@ -46,8 +46,6 @@ class Origin:
     `server` may have a path. Its certificate is checked against `tls_server_name`, where that is None against its host.
     """
 
-    __slots__ = ("host", "prefix", "proxy", "tls_server_name", "url")
-
     def __init__(self, server: str, proxy: str | None, tls_server_name: str | None) -> None:
         self.url = URL(server, encoded=True)
         self.proxy = None if proxy is None else URL(proxy)
