@@ -193,12 +193,11 @@ class Finalizer(Generic[A]):
             raise
         except StaleCache:
             raise  # no failure: it is reconciled again
-        except TerminalError as error:
-            await self._report_failure(obj, self._on_change(obj, str(error), "when the object changes"))
-            raise
         except Exception as error:
-            message = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
-            await self._report_failure(obj, self._on_change(obj, message))
+            again = "when the object changes" if isinstance(error, TerminalError) else "after a while"
+            expected = isinstance(error, KubeError | TerminalError)
+            message = str(error) if expected else f"{type(error).__name__}: {error}"
+            await self._report_failure(obj, self._on_change(obj, message, again))
             raise
         if waiting is not None:
             if unfinished.waits != waiting.why:
