@@ -91,8 +91,7 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     await run.to_the_end()
     ((_, message),) = logged(caplog)
     assert (
-        "The kind Thing is not served: install the definition (CRD) things.example.com. The operator retries"
-        in message
+        "The kind Thing is not served: install the definition (CRD) things.example.com. The operator retries" in message
     )
 
 
