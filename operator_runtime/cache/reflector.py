@@ -279,11 +279,14 @@ class Reflector(Generic[R]):
 
     def remove(self, record: R) -> None:
         """An object that left the watched set."""
+        self._left(key_of(record), record.uid)
+
+    def _left(self, key: ObjectKey, uid: str | None = None) -> None:
         if self._snapshot is None:
-            self.store.remove(key_of(record), record.uid)
+            self.store.remove(key, uid)
         else:
-            self._snapshot.pop(key_of(record), None)
-            self._kept.discard(key_of(record))
+            self._snapshot.pop(key, None)
+            self._kept.discard(key)
 
     def complete(self, resource_version: str) -> None:
         snapshot, self._snapshot = self._snapshot or {}, None
@@ -303,11 +306,7 @@ class Reflector(Generic[R]):
         key = ObjectKey(namespace, name)
         if gone:
             self._unreadable.discard(key)
-            if self._snapshot is None:
-                self.store.remove(key)
-            else:
-                self._snapshot.pop(key, None)
-                self._kept.discard(key)
+            self._left(key)
             return
         self.statistics.unreadable += 1
         if self._snapshot is not None:

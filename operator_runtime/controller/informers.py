@@ -49,8 +49,6 @@ class Informers:
         informer = self._stores.get(selection)
         if informer is None:
             informer = self._stores[selection] = self._watched(kind, labels)
-            for reflector in informer.reflectors:
-                reflector.optional = optional
         for reflector in informer.reflectors:
             reflector.optional &= optional
             reflector.crd_hint = crd_hint or reflector.crd_hint
@@ -98,5 +96,6 @@ class Informers:
             for namespace in scope or (None,)
         ]
         for reflector in reflectors:
+            reflector.optional = True  # until one requests it who cannot do without
             self._manager.add_reflector(reflector)
         return _Informer(kind, store, reflectors)
