@@ -81,11 +81,6 @@ class Answer:
         self.headers: Mapping[str, str] = {}
         self.content: StreamReader = EMPTY_PAYLOAD
 
-    @property
-    def transport(self) -> asyncio.Transport | None:
-        """The connection, as long as it is there."""
-        return self._connection.transport
-
     def release(self) -> None:
         """Give the connection back to its pool, which closes it if it cannot serve again."""
         self._ends()
