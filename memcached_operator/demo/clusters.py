@@ -90,22 +90,14 @@ def client_of(kubeconfig: Path) -> ApiClient:
     return ApiClient(access, user_agent=_USER_AGENT)
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the operator's log."""
-
-    level: str
-    text: str
-
-
 class RunningOperator(io.TextIOBase):
     """The operator beside the demo, until the block ends, and the stream that its log goes to, a line of JSON each."""
 
-    def __init__(self, kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool) -> None:
+    def __init__(self, kubeconfig: Path, on_log_line: Callable[[str, str], None], *, real_pods: bool) -> None:
         """
         Args:
             kubeconfig: of the API server.
-            on_log_line: called with each line of the log.
+            on_log_line: called with level and text of each line of the log.
             real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are
                 others'.
         """
@@ -154,5 +146,5 @@ class RunningOperator(io.TextIOBase):
             self._in_sync.set()
         about = f"{record['name']}: " if "name" in record else ""
         self.last_words = about + record["message"]
-        self._on_log_line(LogLine(record["level"], self.last_words))
+        self._on_log_line(record["level"], self.last_words)
         return len(line)

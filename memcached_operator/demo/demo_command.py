@@ -12,10 +12,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memcached_operator.demo.caching import StepFailedError
 from memcached_operator.demo.cluster_state import Observer
 from memcached_operator.demo.clusters import DemoCluster, NoClusterError, RunningOperator, client_of, simulated
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError, install_crd
+from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, install_crd
 from operator_runtime.client.errors import KubeError
 
 # The operator lists three kinds; the rest is the start of Python on a busy machine.

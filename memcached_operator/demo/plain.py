@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TextIO
 
 from memcached_operator.demo.cluster_state import Observer
-from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.demo.script import DemoStep
 
 
@@ -40,9 +40,9 @@ class Plain:
         step = self._steps[number]
         self._print(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
 
-    def on_log_line(self, line: LogLine) -> None:
-        if line.level in ("error", "critical"):
-            self._print(f"operator: {line.text}")
+    def on_log_line(self, level: str, text: str) -> None:
+        if level in ("error", "critical"):
+            self._print(f"operator: {text}")
 
     async def takes_in(self) -> None:
         """Take in a step that came true, before another; return when it has been seen."""

@@ -30,7 +30,7 @@ from memcached_operator.demo.cluster_state import (
     ready,
     terminating,
 )
-from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import DemoStep
 
@@ -273,8 +273,8 @@ class View(Plain):
     def failed(self, number: int, why: str) -> None:
         self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
 
-    def on_log_line(self, line: LogLine) -> None:
-        self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
+    def on_log_line(self, level: str, text: str) -> None:
+        self._log.append(Text(text, style=_LEVELS.get(level, "")))
 
     async def takes_in(self) -> None:
         await asyncio.sleep(PAUSE_S)

@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from memcached_operator.demo.caching import spread
+from memcached_operator.demo.caching import StepFailedError, spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.demo_command import in_background, run_steps
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError
+from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext
 from tests.unit.memcached_operator.demo.support import AcceptingClient, cluster, memcached_server, pod, running
 
 

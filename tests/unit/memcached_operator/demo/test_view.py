@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from memcached_operator.demo.cluster_state import Observer
-from memcached_operator.demo.clusters import LogLine
 from memcached_operator.demo.script import EXAMPLE, STEPS
 from memcached_operator.demo.view import View
 from tests.unit.memcached_operator.demo.support import AcceptingClient, cluster, pod, running
@@ -37,7 +36,7 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
         view.came_true(number, 1.2, "seen")
     view.begins(3)
     for _ in range(60):
-        view.on_log_line(LogLine("info", LONG))
+        view.on_log_line("info", LONG)
     view.writes = {("deployments.apps", "patch"): 60, ("memcacheds.cache.example.com/status", "patch"): 7}
     view.closing = closing
     console.print(view, height=height, end="")
