@@ -103,7 +103,6 @@ class ApiClient:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
-        timeout_s: float | None = None,
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
@@ -117,14 +116,13 @@ class ApiClient:
 
         Args:
             query: not yet encoded.
-            timeout_s: None for the client's.
             gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
             max_bytes: bound on the answer (`client.bounded_bodies`).
             expected: what a success is held against (`client.response_identity`).
         """
-        left_s = timeout_s or self._timeout_s
+        left_s = self._timeout_s
         refreshed = False
         reads = method in _READS
         target = target_of(path, query)
