@@ -89,7 +89,10 @@ def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
         "storage": True,
         "schema": {"openAPIV3Schema": _object_schema(resource)},
         "additionalPrinterColumns": [msgspec.to_builtins(column) for column in resource.columns],
-        "subresources": _subresources(resource),
+        "subresources": {
+            **({"status": {}} if resource.status is not None else {}),
+            **({"scale": msgspec.to_builtins(resource.scale)} if resource.scale is not None else {}),
+        },
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -151,12 +154,3 @@ def _object_schema(resource: CustomResource) -> _Schema:
         fields = spec.get("properties", {}) if "x-kubernetes-validations" in spec else {}
         spec["default"] = {name: node["default"] for name, node in fields.items() if "default" in node}
     return schema
-
-
-def _subresources(resource: CustomResource) -> _Schema:
-    subresources: _Schema = {}
-    if resource.status is not None:
-        subresources["status"] = {}
-    if resource.scale is not None:
-        subresources["scale"] = msgspec.to_builtins(resource.scale)
-    return subresources
