@@ -18,9 +18,8 @@ from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.features.disruption_budget.budget import BUDGETS
 from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
-from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
+from operator_runtime.client.resources import CRDS, DEPLOYMENTS, PODS
 
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 # The name of the sample in the manifests, one that a Deployment has already, and one whose servers have names.
 EXAMPLE, CONFLICTING, NAMED = "example-memcached", "conflicting", "sessions"
 _NAMED_SIZE, _KEYS = 3, 60

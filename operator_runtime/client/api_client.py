@@ -257,10 +257,8 @@ class ApiClient:
         """Change an object, or apply it; return the object as it is then.
 
         Args:
-            content_type: `MERGE_PATCH` (RFC 7386: objects merge, everything else is replaced, null removes),
-                `STRATEGIC_MERGE_PATCH` (lists of built-in kinds merge by their key and obey `$patch` directives), or
-                `APPLY_PATCH` (server-side: the fields in `body` become owned, fields that we applied before and left
-                out vanish).
+            content_type: `MERGE_PATCH`, `STRATEGIC_MERGE_PATCH` or `APPLY_PATCH`, each as a method of
+                `controller.client.Client` has it.
             strict: as in `create`.
             force: have an apply take fields from other managers.
         """
