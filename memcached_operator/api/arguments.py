@@ -58,7 +58,7 @@ class Arguments:
         self.last[name] = value
 
     def _last_of(self, *names: str) -> str:
-        """Of names that undo each other, the one that holds; "" where there is none."""
+        """Find which of these names, which undo each other, stands last; "" where none does."""
         return next((each for each in reversed(self.last) if each in names), "")
 
     @property
@@ -78,9 +78,7 @@ class Arguments:
 
     @property
     def against_handover(self) -> set[str]:
-        """Those with which servers cannot hand over: without CAS, a dump of their keys, or room for marks where they
-        are full.
-        """
+        """Names with which servers cannot hand over: without CAS, a dump of keys, or room for marks in full ones."""
         names = list(self.last)
         crawls = names.index("lru_crawler") + 1 if "lru_crawler" in names else 0
         return {"-C", "-M", "-X"}.intersection(names) | {"no_lru_crawler", "no_modern"}.intersection(names[crawls:])

@@ -73,7 +73,7 @@ def _newest_first(lines: Sequence[Text]) -> Group:
 
 
 def _counted(writes: Mapping[tuple[str, str], int]) -> Text:
-    """What the operator wrote, and how often: resources by their plurals, as they have little room."""
+    """Show how often the operator wrote what: resources by their plurals, as they have little room."""
     plurals = {resource: re.sub(r"\.[^/]*", "", resource) for resource, _ in writes}
     return Text(", ".join(f"{number} {verb} {plurals[resource]}" for (resource, verb), number in writes.items()))
 
