@@ -168,10 +168,13 @@ class LineSplitter:
             self._hold(first)
             return []
         tail = rest.pop()
-        lines = [line for line in (self.rest() + first, *rest) if line]
+        if self._held:
+            first = self.rest() + first
+        lines = [line for line in (first, *rest) if line]
         for line in lines:
             self._check(len(line))
-        self._hold(tail)
+        if tail:
+            self._hold(tail)
         return lines
 
     def rest(self) -> bytes:
