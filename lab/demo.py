@@ -74,7 +74,6 @@ async def real() -> AsyncIterator[DemoCluster]:
                 yield DemoCluster(
                     server=control_plane.server,
                     kubeconfig=control_plane.kubeconfig_path,
-                    audit_log=control_plane.audit_log,
                     what="a real kube-apiserver, etcd and controller-manager",
                     real_pods=False,
                     pods=(

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from operator_runtime.client.access.auth import ClusterAccess, load_access
-from operator_runtime.identity import Program
 from operator_runtime.settings.runtime_settings import RuntimeSettings
 
 
@@ -25,7 +24,3 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
         service_account_dir=Path(settings.service_account_dir),
         environ=os.environ,
     )
-
-
-def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
-    return f"{settings.operator_name}/{program.version}"

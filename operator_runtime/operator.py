@@ -32,7 +32,7 @@ from operator_runtime.diagnostics.callback_errors import is_coroutine_function
 from operator_runtime.diagnostics.watchdog import EventLoopWatchdog
 from operator_runtime.election.elections import election_families, election_of
 from operator_runtime.events.recorder import EventRecorder
-from operator_runtime.from_settings import cluster_access, user_agent_of, watched_namespaces
+from operator_runtime.from_settings import cluster_access, watched_namespaces
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.ensure_object import Keeper
@@ -316,7 +316,7 @@ async def serve(
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
-    agent = user_agent_of(settings, program)
+    agent = f"{settings.operator_name}/{program.version}"
     election = election_of(settings, access, os.environ, user_agent=agent, field_manager=program.name)
     async with AsyncExitStack() as stack:
         fence = None

@@ -46,44 +46,62 @@ class Arguments:
 
     Attributes:
         complaints: of each wrong one the field, what it must be, and what it is; empty where all are right.
-        chunk_kib: size of the largest chunk of an item, by the options.
-        chunk_given: whether an option gives that number.
-        hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
-        protocol: the value of -B, "" without it.
-        against_handover: those with which servers cannot hand over: without CAS, a dump of their keys, or room for
-            marks where they are full.
-        evicts: a full server evicts items instead of refusing new ones.
+        last: the value of each good flag and option, "" for one without, in the order in which they last stand.
     """
 
     complaints: list[str] = field(default_factory=list)
-    chunk_kib: int = CHUNK_KIB
-    chunk_given: bool = False
-    hashpower: int = 0
-    protocol: str = ""
-    against_handover: set[str] = field(default_factory=set)
-    evicts: bool = True
-    _shares: dict[str, int] = field(default_factory=lambda: {"hot_lru_pct": HOT, "warm_lru_pct": WARM})
-    _maintained: bool = True
-    _temporary: bool = False
-    _smallest: int = ITEM_BYTES
-    _factor: float = FACTOR
-    _sizes: str = ""
+    last: dict[str, str] = field(default_factory=dict)
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a good option or flag, of which what comes last holds."""
+        self.last.pop(name, None)
+        self.last[name] = value
+
+    def _last_of(self, *names: str) -> str:
+        """Find which of these names, which undo each other, stands last; "" where none does."""
+        return next((each for each in reversed(self.last) if each in names), "")
+
+    @property
+    def chunk_kib(self) -> int:
+        """Size of the largest chunk of an item."""
+        match self._last_of("slab_chunk_max", "no_chunked_items") or self._last_of("no_modern"):
+            case "slab_chunk_max":
+                return int(self.last["slab_chunk_max"])
+            case "":
+                return CHUNK_KIB
+            case _:
+                return PAGE_KIB
 
     def item_step_kib(self, item_size_kib: int) -> int:
         """Return what the size of the largest item must be a multiple of, for an item of that size."""
-        return self.chunk_kib if self.chunk_given or item_size_kib <= PAGE_KIB else CHUNK_KIB
+        return self.chunk_kib if "slab_chunk_max" in self.last or item_size_kib <= PAGE_KIB else CHUNK_KIB
+
+    @property
+    def against_handover(self) -> set[str]:
+        """Names with which servers cannot hand over: without CAS, a dump of keys, or room for marks in full ones."""
+        names = list(self.last)
+        crawls = names.index("lru_crawler") + 1 if "lru_crawler" in names else 0
+        return {"-C", "-M", "-X"}.intersection(names) | {"no_lru_crawler", "no_modern"}.intersection(names[crawls:])
 
     @property
     def table_mib(self) -> int:
         """MiB of a hash table that begins with more entries than memcached's own; 0 without an option."""
-        return -(-(8 << self.hashpower) // 2**20) if self.hashpower else 0
+        return -(-(8 << int(self.last["hashpower"])) // 2**20) if "hashpower" in self.last else 0
+
+    @property
+    def _sizes(self) -> str:
+        return self.last.get("slab_sizes", "")
+
+    @property
+    def _smallest(self) -> int:
+        return int(self.last.get("-n", ITEM_BYTES))
 
     @property
     def size_classes(self) -> int:
         """Largest number of sizes of chunks."""
         if self._sizes:
             return self._sizes.count("-") + 2
-        return _MOST_CLASSES if self._factor < FACTOR else SIZE_CLASSES
+        return _MOST_CLASSES if float(self.last.get("-f", FACTOR)) < FACTOR else SIZE_CLASSES
 
     @property
     def least_item_bytes(self) -> int:
@@ -92,49 +110,9 @@ class Arguments:
             return max(int(self._sizes.split("-")[0]), ITEM_BYTES + ALIGNED_BYTES)
         return LEAST_ITEM_BYTES - ITEM_BYTES + -(-self._smallest // ALIGNED_BYTES) * ALIGNED_BYTES
 
-    def note(self, option: str, value: str) -> None:
-        """Keep what a good option or flag changes in what others must be."""
-        match option:
-            case "slab_chunk_max":
-                self.chunk_kib, self.chunk_given = int(value), True
-            case "no_chunked_items":
-                self.chunk_kib = PAGE_KIB
-            case "-n":
-                self._smallest = int(value)
-            case "-B":
-                self.protocol = value
-            case "-M":
-                self.evicts = False
-                self.against_handover.add(option)
-            case "-C" | "-X":
-                self.against_handover.add(option)
-            case "-f":
-                self._factor = float(value)
-            case "slab_sizes":
-                self._sizes = value
-            case "hashpower":
-                self.hashpower = int(value)
-            case "hot_lru_pct" | "warm_lru_pct":
-                self._shares[option] = int(value)
-            case "temporary_ttl":
-                self._temporary = True
-            case "lru_crawler":
-                self.against_handover -= {"no_lru_crawler", "no_modern"}
-            case "no_lru_crawler":
-                self.against_handover.add(option)
-            case "lru_maintainer":
-                self._maintained = True
-            case "no_lru_maintainer":
-                self._maintained = False
-            case "no_modern":
-                self._maintained = False
-                self.against_handover.add(option)
-                if not self.chunk_given:
-                    self.chunk_kib = PAGE_KIB
-
     def contradictions(self) -> Iterator[str]:
         """Options that are right by themselves and make memcached end together."""
-        hot, warm = self._shares.values()
+        hot, warm = int(self.last.get("hot_lru_pct", HOT)), int(self.last.get("warm_lru_pct", WARM))
         if hot + warm > HOT_AND_WARM:
             yield (
                 f"hot_lru_pct and warm_lru_pct must be at most {HOT_AND_WARM} together ({HOT} and {WARM} if "
@@ -146,7 +124,8 @@ class Arguments:
                 f"slab_sizes must be from {self._smallest} (-n) to {self.chunk_kib * 1024} (slab_chunk_max), "
                 f"got {shown(self._sizes)}"
             )
-        if self._temporary and not self._maintained:
+        unmaintained = self._last_of("lru_maintainer", "no_lru_maintainer", "no_modern") not in ("", "lru_maintainer")
+        if unmaintained and "temporary_ttl" in self.last:
             yield "temporary_ttl must be omitted with no_lru_maintainer or no_modern"
 
 

@@ -84,14 +84,14 @@ def _place(location: tuple[Any, ...]) -> tuple[str, Any]:
     for step in location:
         if (inner := _inside(annotation, step)) is None:
             break
-        path, annotation = f"{path}.{step}" if _is_model(annotation) else f"{path}[{step}]", inner
+        path, annotation = f"{path}.{step}" if _is_model(_unwrapped(annotation)[0]) else f"{path}[{step}]", inner
     return path, annotation
 
 
 def _inside(annotation: Any, step: object) -> Any:
     """The type of a field, of a value or of an entry; None where there is nothing of that name inside."""
-    bare = _bare(annotation)
-    if _is_model(annotation):
+    bare, _ = _unwrapped(annotation)
+    if _is_model(bare):
         return _types(bare).get(str(step))
     match get_origin(bare), get_args(bare):
         case (origin, (_, inner)) if origin is dict and inner is not Any:
@@ -109,11 +109,11 @@ def _types(model: type[Model]) -> dict[str, Any]:
 
 def words(annotation: Any) -> str:
     """Rule of a type, in words: what a value must be."""
-    bare = _bare(annotation)
-    for each in _metadata(annotation):
+    bare, metadata = _unwrapped(annotation)
+    for each in metadata:
         if isinstance(each, Words | Bounds):
             return each.text
-    if _is_model(annotation):
+    if _is_model(bare):
         return "must be {}" if bare.example == "{}" else f"must be an object such as {bare.example}"
     if bare is bool:
         return "must be true or false"
@@ -122,31 +122,21 @@ def words(annotation: Any) -> str:
         return f"must be {', '.join(others)} or {last}" if others else f"must be {last}, or omitted"
     bounds: Mapping[str, int] = {
         name: getattr(rule, name)
-        for each in _metadata(annotation)
+        for each in metadata
         for rule in getattr(each, "metadata", ())
         for name in ("ge", "le")
         if hasattr(rule, name)
     }
-    number = "a whole number of seconds" if SECONDS in _metadata(annotation) else "a whole number"
+    number = "a whole number of seconds" if SECONDS in metadata else "a whole number"
     return f"must be {number} from {bounds['ge']} to {bounds['le']}"
 
 
-def _is_model(annotation: Any) -> bool:
-    bare = _bare(annotation)
+def _is_model(bare: Any) -> bool:
     return isinstance(bare, type) and issubclass(bare, Model)
 
 
-def _bare(annotation: Any) -> Any:
-    """A type without what is annotated, and without None."""
-    return _unwrapped(annotation)[0]
-
-
-def _metadata(annotation: Any) -> tuple[Any, ...]:
-    """Annotations of a type that may be None."""
-    return _unwrapped(annotation)[1]
-
-
 def _unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type without what is annotated and without None, and what is annotated."""
     metadata: tuple[Any, ...] = ()
     while True:
         if get_origin(annotation) is Annotated:

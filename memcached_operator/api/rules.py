@@ -349,7 +349,7 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
     if spec.extraArgs and item_kib < (step_kib := arguments.item_step_kib(item_kib)):
         yield f"spec.maxItemSize: must be at least {step_kib}Ki with spec.extraArgs, got {shown(spec.maxItemSize)}"
     yield from arguments.complaints
-    if spec.memoryScaling is not None and not arguments.evicts:
+    if spec.memoryScaling is not None and "-M" in arguments.last:
         yield (
             "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit one of "
             f"them, got {got}"
@@ -359,7 +359,7 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
             f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
             f"numbers, the list of keys and evictions; omit it, got {got}"
         )
-    if spec.auth is not None and arguments.protocol == "auto":
+    if spec.auth is not None and arguments.last.get("-B") == "auto":
         yield (
             "spec.extraArgs: must not set -B to auto with spec.auth, whose passwords work with the text protocol "
             'only; omit it, got "auto"'

@@ -77,33 +77,26 @@ class Reason(StrEnum):
     MOVING = "Moving"
 
 
-_SERVERS: Final = {"x-kubernetes-list-type": "atomic", "maxItems": SERVERS_MAX}
-_NAME_LENGTH: Final = {"maxLength": 260}  # a DNS name and a port
-_Name = Annotated[str, Meta(extra_json_schema=_NAME_LENGTH)]
-_TIME: Final = {"format": "date-time"}  # RFC 3339
-_COUNT: Final = {"format": "int32", "minimum": 0, "maximum": SIZE_MAX}
-_GENERATION: Final = {"format": "int64", "minimum": 0}
-_WORKLOAD: Final = {"enum": ["Deployment", "StatefulSet"]}
-_BYTES: Final = {"pattern": "^[1-9][0-9]*[KMGT]i$", "maxLength": 16}
+_Name = Annotated[str, Meta(extra_json_schema={"maxLength": 260})]  # a DNS name and a port
+_LIST: Final = {"x-kubernetes-list-type": "atomic", "maxItems": SERVERS_MAX}
+_Names = Annotated[tuple[_Name, ...], Meta(extra_json_schema=_LIST)]
+_Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]  # RFC 3339
+_Count = Annotated[int, Meta(extra_json_schema={"format": "int32", "minimum": 0, "maximum": SIZE_MAX})]
+_Generation = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})]
+_Workload = Annotated[str, Meta(extra_json_schema={"enum": ["Deployment", "StatefulSet"]})]
+_Bytes = Annotated[str, Meta(extra_json_schema={"pattern": "^[1-9][0-9]*[KMGT]i$", "maxLength": 16})]
 
 
 class Drain(msgspec.Struct, frozen=True):
     """Servers that left the list and still run."""
 
     workload: Annotated[
-        str,
-        Meta(
-            description="Kind of the workload that runs these servers: Deployment or StatefulSet.",
-            extra_json_schema=_WORKLOAD,
-        ),
+        _Workload, Meta(description="Kind of the workload that runs these servers: Deployment or StatefulSet.")
     ]
     firstOrdinal: Annotated[
-        int,
-        Meta(
-            description="Lowest ordinal of these servers. All higher ordinals drain as well.", extra_json_schema=_COUNT
-        ),
+        _Count, Meta(description="Lowest ordinal of these servers. All higher ordinals drain as well.")
     ]
-    startTime: Annotated[str, Meta(description="When these servers left the list.", extra_json_schema=_TIME)]
+    startTime: Annotated[_Time, Meta(description="When these servers left the list.")]
 
 
 class HandoverStep(StrEnum):
@@ -142,7 +135,7 @@ class HandoverMove(msgspec.Struct, frozen=True):
             extra_json_schema={"type": "string", "enum": [*MoveStep]},
         ),
     ]
-    startTime: Annotated[str, Meta(description="Since when the server moves.", extra_json_schema=_TIME)]
+    startTime: Annotated[_Time, Meta(description="Since when the server moves.")]
 
 
 class HandoverStatus(msgspec.Struct, frozen=True):  # null in a merge patch takes a field away
@@ -157,10 +150,9 @@ class HandoverStatus(msgspec.Struct, frozen=True):  # null in a merge patch take
             extra_json_schema={"type": "string", "enum": [*HandoverStep]},
         ),
     ]
-    startTime: Annotated[str, Meta(description="Since when it is at this step.", extra_json_schema=_TIME)]
+    startTime: Annotated[_Time, Meta(description="Since when it is at this step.")]
     formerListEndTime: Annotated[
-        str | None,
-        Meta(description="From when on no client has the list before the present one.", extra_json_schema=_TIME),
+        _Time | None, Meta(description="From when on no client has the list before the present one.")
     ] = None
     move: Annotated[
         HandoverMove | None,
@@ -171,10 +163,8 @@ class HandoverStatus(msgspec.Struct, frozen=True):  # null in a merge patch take
 class Sizes(msgspec.Struct, frozen=True):  # null in a merge patch takes a size away
     """Sizes of a server that are in force."""
 
-    maxItemSize: Annotated[str, Meta(description="Of spec.maxItemSize.", extra_json_schema=_BYTES)]
-    extstoreSize: Annotated[
-        str | None, Meta(description="Of spec.extstore.size. Absent without a disk.", extra_json_schema=_BYTES)
-    ] = None
+    maxItemSize: Annotated[_Bytes, Meta(description="Of spec.maxItemSize.")]
+    extstoreSize: Annotated[_Bytes | None, Meta(description="Of spec.extstore.size. Absent without a disk.")] = None
 
 
 def sizes_of(spec: Spec) -> Sizes:
@@ -219,16 +209,11 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """Most recently observed state of the Memcached. Written by the operator."""
 
     nodes: Annotated[
-        tuple[_Name, ...] | None,
-        Meta(
-            description="Names of the memcached pods that are neither terminating nor finished, sorted.",
-            extra_json_schema=_SERVERS,
-        ),
+        _Names | None,
+        Meta(description="Names of the memcached pods that are neither terminating nor finished, sorted."),
     ] = None
-    replicas: Annotated[int | None, Meta(description="Number of memcached pods.", extra_json_schema=_COUNT)] = None
-    readyReplicas: Annotated[
-        int | None, Meta(description="Number of memcached pods that are ready.", extra_json_schema=_COUNT)
-    ] = None
+    replicas: Annotated[_Count | None, Meta(description="Number of memcached pods.")] = None
+    readyReplicas: Annotated[_Count | None, Meta(description="Number of memcached pods that are ready.")] = None
     selector: Annotated[
         str | None,
         Meta(
@@ -253,43 +238,35 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         ),
     ] = None
     workload: Annotated[
-        str | None,
+        _Workload | None,
         Meta(
             description="Kind of the workload that runs the servers of the list: Deployment or StatefulSet. During a "
-            "move from one to the other, the previous one.",
-            extra_json_schema=_WORKLOAD,
+            "move from one to the other, the previous one."
         ),
     ] = None
     service: Annotated[
-        str | None,
-        Meta(
-            description="Name of the Service that the operator created. Absent if there is none.",
-            extra_json_schema=_NAME_LENGTH,
-        ),
+        _Name | None, Meta(description="Name of the Service that the operator created. Absent if there is none.")
     ] = None
     serverList: Annotated[
-        tuple[_Name, ...] | None,
+        _Names | None,
         Meta(
             description="Servers for clients to use, each as host:port. For a StatefulSet, the stable DNS names of the "
-            "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
-            extra_json_schema=_SERVERS,
+            "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted."
         ),
     ] = None
     memory: Annotated[
-        str | None,
+        _Bytes | None,
         Meta(
             description="Memory of each server for items that is in force: spec.memory in whole Mi, or what it has "
-            "grown to by spec.memoryScaling.",
-            extra_json_schema=_BYTES,
+            "grown to by spec.memoryScaling."
         ),
     ] = None
     recommendedMemory: Annotated[
-        str | None,
+        _Bytes | None,
         Meta(
             description="Smallest memory of each server, by an estimate, with which "
             "spec.memoryScaling.retentionSeconds would be kept. Absent while it is not known, or not less than the "
-            "memory in force.",
-            extra_json_schema=_BYTES,
+            "memory in force."
         ),
     ] = None
     effectiveSizes: Annotated[
@@ -299,7 +276,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         tuple[Drain, ...] | None,
         Meta(
             description="Servers that left the list and still run, until spec.drainPeriodSeconds have passed.",
-            extra_json_schema=_SERVERS,
+            extra_json_schema=_LIST,
         ),
     ] = None
     handover: Annotated[
@@ -307,16 +284,14 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         Meta(description="The hand-over between servers, if spec.handover is set and the list is complete."),
     ] = None
     pendingWrites: Annotated[
-        tuple[_Name, ...] | None,
+        _Names | None,
         Meta(
             description="Kinds of objects that the operator has yet to write for this generation, because the API "
-            "server failed or refused. Absent if there are none.",
-            extra_json_schema=_SERVERS,
+            "server failed or refused. Absent if there are none."
         ),
     ] = None
     observedGeneration: Annotated[
-        int | None,
-        Meta(description="The metadata.generation that the operator observed last.", extra_json_schema=_GENERATION),
+        _Generation | None, Meta(description="The metadata.generation that the operator observed last.")
     ] = None
     conditions: Annotated[
         Conditions | None,
@@ -326,7 +301,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
             "intervention. Serving: the servers answer requests. Discouraged: something is specified that is not "
             "recommended. Retaining: items stay for spec.memoryScaling.retentionSeconds; present only with that "
             "field. HandingOver: a hand-over between servers is under way; present only with spec.handover or while "
-            "it is True.",
+            "it is True."
         ),
     ] = None
 

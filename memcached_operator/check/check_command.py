@@ -39,7 +39,7 @@ from operator_runtime.client.errors import (
     Unauthorized,
     Unreachable,
 )
-from operator_runtime.client.resources import Resource
+from operator_runtime.client.resources import CRDS, Resource
 from operator_runtime.election.elections import ElectionError, lock_of
 from operator_runtime.from_settings import cluster_access, watched_namespaces
 from operator_runtime.process.flags import DONE, INTERRUPTED, printed
@@ -48,9 +48,6 @@ NOT_OK: Final = 1
 
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-DEFINITIONS: Final = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +152,7 @@ class _Checks:
 
     async def _definition(self, watched: tuple[str, ...]) -> Finding:
         try:
-            live = _decoded(await self._client.get(DEFINITIONS, None, crd_differences.NAME))
+            live = _decoded(await self._client.get(CRDS, None, crd_differences.NAME))
         except NotFound:
             return crd_differences.absent(watched)
         except Forbidden:

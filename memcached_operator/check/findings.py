@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from operator_runtime.process.logs import escape
@@ -79,11 +79,4 @@ def findings_json(findings: Sequence[Finding]) -> str:
 
 
 def _builtins(finding: Finding) -> dict[str, object]:
-    document: dict[str, object] = {"check": finding.check, "verdict": finding.verdict, "text": finding.text}
-    if finding.remedy:
-        document["remedy"] = finding.remedy
-    if finding.details:
-        document["details"] = list(finding.details)
-    if finding.missing is not None:
-        document["missing"] = finding.missing
-    return document
+    return {field: value for field, value in asdict(finding).items() if value not in ("", (), None)}

@@ -6,8 +6,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from memcached_operator import permissions
 from memcached_operator.check.findings import Finding, Verdict
+from memcached_operator.permissions import (
+    LEASE,
+    LIFE,
+    LIFE_CLUSTER,
+    OWN_POD,
+    REVIEWS,
+    SERVER_CREDENTIALS,
+    WATCHED,
+    Permission,
+)
 from operator_runtime.cache.store import ObjectKey
 
 
@@ -40,7 +49,7 @@ class RequiredPermission:
         name: of the one object that it is about; "" for any.
     """
 
-    permission: permissions.Permission
+    permission: Permission
     namespace: str | None
     name: str = ""
 
@@ -72,34 +81,24 @@ class RequiredPermission:
 
 
 _CLUSTER_SCOPED: Final = frozenset(
-    permission.resource
-    for permission in (
-        *permissions.LIFE_CLUSTER,
-        *permissions.REVIEWS,
-        permissions.Permission("", "namespaces", ()),
-        permissions.Permission("apiextensions.k8s.io", "customresourcedefinitions", ()),
-        permissions.Permission("rbac.authorization.k8s.io", "clusterroles", ()),
-        permissions.Permission("rbac.authorization.k8s.io", "clusterrolebindings", ()),
+    (
+        *(permission.resource for permission in (*LIFE_CLUSTER, *REVIEWS)),
+        *("namespaces", "customresourcedefinitions", "clusterroles", "clusterrolebindings"),
     )
 )
 
 
 def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
     for namespace in scope.watched or (None,):
-        for permission in (*permissions.WATCHED, *(permissions.SERVER_CREDENTIALS if scope.server_credentials else ())):
+        for permission in (*WATCHED, *(SERVER_CREDENTIALS if scope.server_credentials else ())):
             yield RequiredPermission(permission, namespace)
     if scope.lock is not None:
-        for permission in permissions.LEASE if scope.election == "lease" else permissions.LIFE:
+        for permission in LEASE if scope.election == "lease" else LIFE:
             yield RequiredPermission(permission, scope.lock.namespace, scope.lock.name if permission.named else "")
     if scope.own_pod is not None:
-        for permission in permissions.OWN_POD:
-            yield RequiredPermission(permission, scope.own_pod)
-    if scope.election == "life":
-        for permission in permissions.LIFE_CLUSTER:
-            yield RequiredPermission(permission, None)
-    if scope.secure_metrics:
-        for permission in permissions.REVIEWS:
-            yield RequiredPermission(permission, None)
+        yield from (RequiredPermission(permission, scope.own_pod) for permission in OWN_POD)
+    of_cluster = (*(LIFE_CLUSTER if scope.election == "life" else ()), *(REVIEWS if scope.secure_metrics else ()))
+    yield from (RequiredPermission(permission, None) for permission in of_cluster)
 
 
 def judge_permission(

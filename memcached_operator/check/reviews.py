@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
 from memcached_operator.check.required_permissions import RequiredPermission
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, Forbidden, MalformedAnswer, NotFound
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 _SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 # Enough for a dozen permissions in some namespaces within a second, and no burst for a busy server.
 _AT_ONCE = 8
-
-
-class ReviewApi(Protocol):
-    """Methods of `client.api_client.ApiClient` that a review calls."""
-
-    async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes: ...
 
 
 class _User(msgspec.Struct, frozen=True):
@@ -42,7 +36,7 @@ def account_name(account: ObjectKey) -> str:
     return f"system:serviceaccount:{account.namespace}:{account.name}"
 
 
-async def own_name(api: ReviewApi) -> str:
+async def own_name(api: ApiClient) -> str:
     """Read the name that the API server knows us by; "" where it does not report it (it can since 1.28).
 
     Raises:
@@ -59,7 +53,7 @@ async def own_name(api: ReviewApi) -> str:
 class Reviews:
     """Answers questions about one subject: the current user, or a ServiceAccount."""
 
-    def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
+    def __init__(self, api: ApiClient, account: ObjectKey | None = None) -> None:
         """
         Args:
             account: None for the current user. A review of another takes the permission to create

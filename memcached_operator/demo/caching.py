@@ -12,8 +12,8 @@ PORT = 11211
 _DEADLINE_S = 5.0
 
 
-class NoAnswerError(Exception):
-    """A server did not keep a key; the message has which, and its response."""
+class StepFailedError(Exception):
+    """A step of the demo did not come true; the message has what was seen instead, such as a server's response."""
 
 
 def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str]]:
@@ -31,11 +31,11 @@ async def set_and_get(address: str, key: str, value: bytes) -> None:
     """Store a key and read it again, by memcached's text protocol.
 
     Raises:
-        NoAnswerError: it was not stored, or another value came back, or no answer in time.
+        StepFailedError: it was not stored, or another value came back, or no answer in time.
     """
     await _set(address, key, value)
     if not await _is_there(address, key, value):
-        raise NoAnswerError(f"{address}:{PORT} has lost {key}")
+        raise StepFailedError(f"{address}:{PORT} has lost {key}")
 
 
 async def through_each_pod(state: ClusterState, memcached: str) -> int:
@@ -68,13 +68,13 @@ async def _set(address: str, key: str, value: bytes) -> None:
     line = b"set %b 0 60 %d\r\n%b\r\n" % (key.encode(), len(value), value)
     answer = await _answer(address, line, b"\r\n")
     if answer != b"STORED\r\n":
-        raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
+        raise StepFailedError(f"{address}:{PORT} answered {answer!r}")
 
 
 async def _is_there(address: str, key: str, value: bytes) -> bool:
     answer = await _answer(address, b"get %b\r\n" % key.encode(), b"END\r\n")
     if answer not in (b"END\r\n", b"VALUE %b 0 %d\r\n%b\r\nEND\r\n" % (key.encode(), len(value), value)):
-        raise NoAnswerError(f"{address}:{PORT} answered {answer!r}")
+        raise StepFailedError(f"{address}:{PORT} answered {answer!r}")
     return answer != b"END\r\n"
 
 
@@ -84,5 +84,5 @@ async def _answer(address: str, line: bytes, ends: bytes) -> bytes:
 
     answer, _ = await exchange(Endpoint(address, port=PORT), line, whole, _DEADLINE_S)
     if isinstance(answer, Failure):
-        raise NoAnswerError(f"{address}:{PORT} does not answer: {answer.why}")
+        raise StepFailedError(f"{address}:{PORT} does not answer: {answer.why}")
     return answer

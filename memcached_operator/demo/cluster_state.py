@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -162,56 +160,3 @@ def event_time(event: Json) -> str:
 
 def _by_name(items: list[Json]) -> Mapping[str, Json]:
     return {each["metadata"]["name"]: each for each in items}
-
-
-_READS = frozenset({"get", "list", "watch"})
-_OPERATOR = "memcached-operator/"
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedWrite:
-    """One request of the operator's that changes something, and how it was answered."""
-
-    verb: str
-    what: str
-    """Resource, subresource and name: `memcacheds/status shop`."""
-    code: int
-
-
-class AuditTail:
-    """The end of an audit log that grows."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._position = path.stat().st_size if path.exists() else 0
-        self._rest = b""
-
-    def writes(self) -> list[ObservedWrite]:
-        """Return the operator's writes since the last call; a line that is half written comes the next time."""
-        if not self._path.exists():
-            return []
-        with self._path.open("rb") as file:
-            file.seek(self._position)
-            *lines, self._rest = (self._rest + file.read()).split(b"\n")
-            self._position = file.tell()
-        return [write for line in lines if (write := parsed(line)) is not None]
-
-
-async def follow(tail: AuditTail, on_write: Callable[[ObservedWrite], None]) -> None:
-    while True:
-        await asyncio.sleep(_READ_EVERY_S)
-        for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for
-            on_write(write)
-
-
-def parsed(line: bytes) -> ObservedWrite | None:
-    """A line of the audit log, where it is an answered write of the operator's."""
-    record = json.loads(line)
-    if record["stage"] != "ResponseComplete" or record["verb"] in _READS:
-        return None
-    if not record.get("userAgent", "").startswith(_OPERATOR):
-        return None
-    target = record.get("objectRef", {})
-    resource = "/".join(target[key] for key in ("resource", "subresource") if target.get(key))
-    what = f"{resource} {target.get('name', '')}".rstrip()
-    return ObservedWrite(record["verb"], what, record.get("responseStatus", {}).get("code", 0))

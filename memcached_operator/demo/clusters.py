@@ -6,16 +6,17 @@ import asyncio
 import io
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Self, TextIO, cast
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.operator import set_up
+from memcached_operator.settings import Settings
 from memcached_operator.settings_schema import SCHEMA
-from operator_runtime import serve
+from operator_runtime import Operator, serve
 from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.process import logs
@@ -36,8 +37,6 @@ class DemoCluster:
 
     server: str
     kubeconfig: Path
-    audit_log: Path
-    """A JSON line for each request, in the shape of Kubernetes' audit log."""
     what: str
     """What it is, in a few words for people."""
     real_pods: bool
@@ -73,7 +72,6 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
         yield DemoCluster(
             server=simulator.server,
             kubeconfig=simulator.kubeconfig_path,
-            audit_log=simulator.audit_log,
             what="a simulated Kubernetes API in this process",
             real_pods=real_pods,
             pods="real memcached processes on loopback addresses"
@@ -92,22 +90,14 @@ def client_of(kubeconfig: Path) -> ApiClient:
     return ApiClient(access, user_agent=_USER_AGENT)
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the operator's log."""
-
-    level: str
-    text: str
-
-
 class RunningOperator(io.TextIOBase):
-    """The operator beside the demo, and the stream that its log goes to, a line of JSON each."""
+    """The operator beside the demo, until the block ends, and the stream that its log goes to, a line of JSON each."""
 
-    def __init__(self, kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool) -> None:
+    def __init__(self, kubeconfig: Path, on_log_line: Callable[[str, str], None], *, real_pods: bool) -> None:
         """
         Args:
             kubeconfig: of the API server.
-            on_log_line: called with each line of the log.
+            on_log_line: called with level and text of each line of the log.
             real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are
                 others'.
         """
@@ -115,6 +105,8 @@ class RunningOperator(io.TextIOBase):
         self._in_sync = asyncio.Event()
         self._stop = asyncio.Event()
         self.last_words = ""
+        self.writes: Mapping[tuple[str, str], int] = {}
+        """How many went well, by resource and verb: the operator's own count."""
         logs.configure(
             log_format="json", level="info", own_packages=("memcached_operator",), stream=cast("TextIO", self)
         )
@@ -123,8 +115,23 @@ class RunningOperator(io.TextIOBase):
         given |= {} if real_pods else {"server_stats_interval_s": 0.0}
         # What variables set is for another cluster.
         settings = SCHEMA.load(given, environ={})
-        self.ended = asyncio.create_task(serve(settings, PROGRAM, set_up, stop=self._stop))
+
+        def counted_set_up(operator: Operator, settings: Settings) -> None:
+            self.writes = operator.api.writes
+            set_up(operator, settings)
+
+        self.ended = asyncio.create_task(serve(settings, PROGRAM, counted_set_up, stop=self._stop))
         """Done when it has ended."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End it as Kubernetes does."""
+        self._stop.set()
+        await asyncio.wait((self.ended,), timeout=_END_DEADLINE_S)
+        self.ended.cancel()
+        await asyncio.wait((self.ended,))
 
     async def in_sync(self, deadline_s: float) -> bool:
         """Wait until its caches are in sync, and report whether they are."""
@@ -133,30 +140,11 @@ class RunningOperator(io.TextIOBase):
         synced.cancel()
         return self._in_sync.is_set()
 
-    async def stop(self) -> None:
-        """End it as Kubernetes does."""
-        self._stop.set()
-        await asyncio.wait((self.ended,), timeout=_END_DEADLINE_S)
-        self.ended.cancel()
-        await asyncio.wait((self.ended,))
-
     def write(self, line: str, /) -> int:
         record = json.loads(line)
         if "caches are in sync" in record["message"]:
             self._in_sync.set()
         about = f"{record['name']}: " if "name" in record else ""
         self.last_words = about + record["message"]
-        self._on_log_line(LogLine(record["level"], self.last_words))
+        self._on_log_line(record["level"], self.last_words)
         return len(line)
-
-
-@asynccontextmanager
-async def operator(
-    kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool
-) -> AsyncIterator[RunningOperator]:
-    """The operator, until the block ends; see `RunningOperator`."""
-    running = RunningOperator(kubeconfig, on_log_line, real_pods=real_pods)
-    try:
-        yield running
-    finally:
-        await running.stop()

@@ -12,17 +12,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memcached_operator.demo.cluster_state import AuditTail, Observer, follow
-from memcached_operator.demo.clusters import (
-    DemoCluster,
-    NoClusterError,
-    RunningOperator,
-    client_of,
-    operator,
-    simulated,
-)
+from memcached_operator.demo.caching import StepFailedError
+from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.clusters import DemoCluster, NoClusterError, RunningOperator, client_of, simulated
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError, install_crd
+from memcached_operator.demo.script import STEPS, TO_PLAY_WITH, DemoStep, StepContext, install_crd
 from operator_runtime.client.errors import KubeError
 
 # The operator lists three kinds; the rest is the start of Python on a busy machine.
@@ -45,19 +39,16 @@ async def run_demo(cluster: DemoCluster, display: Plain) -> bool:
         try:
             await install_crd(client)
             await cluster.kind_installed()
-            tail = AuditTail(cluster.audit_log)
-            in_background(ends, follow(tail, display.wrote))
             running = await ends.enter_async_context(
-                operator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
+                RunningOperator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
             )
             if not await running.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last log line: {running.last_words}")
+            display.writes = running.writes
         except (StepFailedError, KubeError) as error:
             display.failed(0, str(error))
         else:
             came_true = await run_steps(StepContext(client, observer, cluster), display, running)
-            for write in tail.writes():  # those of the last moment
-                display.wrote(write)
         observer.rest()
         await display.closes(came_true)
         return came_true == len(steps)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TextIO
 
-from memcached_operator.demo.cluster_state import ObservedWrite, Observer
-from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.cluster_state import Observer
+from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.demo.script import DemoStep
 
 
@@ -15,11 +16,12 @@ class Plain:
 
     stays = False
     """Whether `closes` waits for a signal, so that there must be something to play with until then."""
+    writes: Mapping[tuple[str, str], int] = MappingProxyType({})
+    """The operator's, by resource and verb."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._steps: Sequence[DemoStep] = ()
-        self._writes = 0
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
         self._steps = steps
@@ -38,18 +40,15 @@ class Plain:
         step = self._steps[number]
         self._print(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
 
-    def on_log_line(self, line: LogLine) -> None:
-        if line.level in ("error", "critical"):
-            self._print(f"operator: {line.text}")
-
-    def wrote(self, write: ObservedWrite) -> None:
-        self._writes += 1
+    def on_log_line(self, level: str, text: str) -> None:
+        if level in ("error", "critical"):
+            self._print(f"operator: {text}")
 
     async def takes_in(self) -> None:
         """Take in a step that came true, before another; return when it has been seen."""
 
     async def closes(self, came_true: int) -> None:
-        self._print(f"{self._writes} writes by the operator")
+        self._print(f"{sum(self.writes.values())} writes by the operator")
         self._print(f"{came_true} of {len(self._steps)} steps succeeded")
 
     def _print(self, text: str) -> None:

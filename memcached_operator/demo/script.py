@@ -12,15 +12,14 @@ from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.observed.caches import MEMCACHEDS
-from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spread, through_each_pod
+from memcached_operator.demo.caching import StepFailedError, look_up, set_all, spread, through_each_pod
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels_of_body
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.features.disruption_budget.budget import BUDGETS
 from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
-from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
+from operator_runtime.client.resources import CRDS, DEPLOYMENTS, PODS
 
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 # The name of the sample in the manifests, one that a Deployment has already, and one whose servers have names.
 EXAMPLE, CONFLICTING, NAMED = "example-memcached", "conflicting", "sessions"
 _NAMED_SIZE, _KEYS = 3, 60
@@ -30,10 +29,6 @@ DEADLINE_S = 60.0
 # Kubernetes answers 429 while it makes room for a new kind.
 _SERVED_WITHIN_S = 30.0
 _POLL_S = 0.1
-
-
-class StepFailedError(Exception):
-    """A step did not come true; the message has what was seen instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +74,7 @@ class StepContext:
         await self.until(lambda state: state.runs(memcached, size), otherwise)
         if not self.cluster.real_pods:
             return ""
-        try:
-            count = await through_each_pod(self.state, memcached)
-        except NoAnswerError as error:
-            raise StepFailedError(str(error)) from error
+        count = await through_each_pod(self.state, memcached)
         return f"a key was stored and read in each of the {count} pods"
 
 
@@ -189,23 +181,20 @@ async def _delete_named(context: StepContext) -> str:
     keys_of = spread([f"session-{number}" for number in range(_KEYS)], servers)
     lost = servers[1]
     name = lost.partition(".")[0]
-    try:
-        if context.cluster.real_pods:
-            await set_all(context.state, keys_of)
-        uid = context.state.pods[name]["metadata"]["uid"]
-        await context.client.request("DELETE", PODS.path(NAMESPACE, name))
-        await context.until(
-            lambda state: state.pods.get(name, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
-            lambda _: f"{name} did not come back",
-        )
-        await context.until_it_runs(NAMED, _NAMED_SIZE)
-        if (now := context.state.servers(NAMED)) != servers:
-            raise StepFailedError(f"the list was {servers}, and is {now}")
-        if not context.cluster.real_pods:
-            return ""
-        hits = await look_up(context.state, keys_of)
-    except NoAnswerError as error:
-        raise StepFailedError(str(error)) from error
+    if context.cluster.real_pods:
+        await set_all(context.state, keys_of)
+    uid = context.state.pods[name]["metadata"]["uid"]
+    await context.client.request("DELETE", PODS.path(NAMESPACE, name))
+    await context.until(
+        lambda state: state.pods.get(name, {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
+        lambda _: f"{name} did not come back",
+    )
+    await context.until_it_runs(NAMED, _NAMED_SIZE)
+    if (now := context.state.servers(NAMED)) != servers:
+        raise StepFailedError(f"the list was {servers}, and is {now}")
+    if not context.cluster.real_pods:
+        return ""
+    hits = await look_up(context.state, keys_of)
     misses = {key for keys in keys_of.values() for key in keys} - hits
     if misses != set(keys_of[lost]):
         raise StepFailedError(f"of {keys_of} these were not found: {sorted(misses)}")

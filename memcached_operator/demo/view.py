@@ -11,10 +11,8 @@ import asyncio
 import io
 import re
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.layout import Layout
@@ -27,13 +25,12 @@ from rich.text import Text
 from memcached_operator.demo.cluster_state import (
     ClusterState,
     Json,
-    ObservedWrite,
     Observer,
     event_time,
     ready,
     terminating,
 )
-from memcached_operator.demo.clusters import DemoCluster, LogLine
+from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.demo.plain import Plain
 from memcached_operator.demo.script import DemoStep
 
@@ -46,98 +43,39 @@ _RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 13, 11
 _STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
 
 
-class StepText(NamedTuple):
-    """A step as the screen shows it.
-
-    Attributes:
-        text: its first line alone will do where there is no room and it is over.
-        is_over: it came true.
-    """
-
-    text: Text
-    is_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """Content of the screen at one moment."""
-
-    cluster: DemoCluster
-    state: ClusterState
-    steps: Sequence[StepText]
-    writes: Sequence[Text]
-    """Oldest first, as in the next one."""
-    log: Sequence[Text]
-    closing: str
-    """How it ended, or empty."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width, height = options.max_width, options.height or console.height
-        header, layout = self._header(), Layout()
-        body = self._panels() if width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1] else self._column()
-        layout.split_column(Layout(header, size=len(_lines_of(header, console, options))), body)
-        yield from console.render(layout, options.update(height=height))
-
-    def _header(self) -> RenderableType:
-        server = f"{self.cluster.what}, at {self.cluster.server}"
-        pods = f"pods are {self.cluster.pods}; from another terminal:"
-        # Nothing next to it, so that a click or two take it whole.
-        take_part = Text(f"export KUBECONFIG={self.cluster.kubeconfig}", style="bold", overflow="fold")
-        closing = [Text(self.closing, style="bold green")] if self.closing else []
-        return Group(Text(server), Text(pods), take_part, *closing)
-
-    def _panels(self) -> Layout:
-        layout, left, right = Layout(), Layout(size=_LEFT_WIDTH), Layout()
-        layout.split_row(left, right)
-        left.split_column(
-            Layout(_panel("script", _Script(self.steps))), Layout(_panel("pods", _pods(self.state)), size=_PODS_ROWS)
-        )
-        resources = Group(_memcacheds(self.state), Text(), _workloads(self.state))
-        right.split_column(
-            Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
-            Layout(_panel("conditions", _conditions(self.state)), size=_CONDITIONS_ROWS),
-            Layout(_panel("events", _Newest(_events(self.state))), ratio=3),
-            Layout(_panel("writes by the operator", _Newest(self.writes)), ratio=2),
-            Layout(_panel("the operator's log", _Newest(self.log)), ratio=3),
-        )
-        return layout
-
-    def _column(self) -> Layout:
-        """The script and the objects; of the script as much as there is room for."""
-        layout = Layout()
-        memcacheds, pods = _memcacheds(self.state), _pods(self.state)
-        layout.split_column(
-            Layout(_Script(self.steps)),
-            Layout(memcacheds, size=1 + memcacheds.row_count),
-            Layout(pods, size=1 + pods.row_count),
-        )
-        return layout
-
-
 class _Script:
-    """The steps: all about each where there is room, else less of those that are over."""
+    """The steps: all about each where there is room, else of those that are over the first line alone."""
 
-    def __init__(self, steps: Sequence[StepText]) -> None:
+    def __init__(self, steps: Sequence[Text], over: int) -> None:
         self._steps = steps
+        self._over = over
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        texts, rows = [each.text for each in self._steps], options.height
-        for number, step in enumerate(self._steps):
+        texts, rows = list(self._steps), options.height
+        for number in range(self._over):
             if rows is None or len(_lines_of(Group(*texts), console, options)) <= rows:
                 break
-            if step.is_over:
-                texts[number] = step.text.split("\n")[0]
+            texts[number] = texts[number].split("\n")[0]
         yield Group(*texts)
 
 
-class _Newest:
-    """Lines of which the newest comes first."""
+def _column(script: _Script, state: ClusterState) -> Layout:
+    """The script and the objects; of the script as much as there is room for."""
+    layout, memcacheds, pods = Layout(), _memcacheds(state), _pods(state)
+    layout.split_column(
+        Layout(script), Layout(memcacheds, size=1 + memcacheds.row_count), Layout(pods, size=1 + pods.row_count)
+    )
+    return layout
 
-    def __init__(self, lines: Sequence[Text]) -> None:
-        self._lines = lines
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from reversed(self._lines)
+def _newest_first(lines: Sequence[Text]) -> Group:
+    return Group(*reversed(lines))
+
+
+def _counted(writes: Mapping[tuple[str, str], int]) -> Text:
+    """Show how often the operator wrote what: resources by their plurals, as they have little room."""
+    plurals = {resource: re.sub(r"\.[^/]*", "", resource) for resource, _ in writes}
+    return Text(", ".join(f"{number} {verb} {plurals[resource]}" for (resource, verb), number in writes.items()))
 
 
 def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
@@ -236,33 +174,33 @@ _LEVELS = {"warning": "yellow", "error": "red", "critical": "red"}
 
 
 class View(Plain):
-    """A live display of resources, pods, conditions, events and writes side by side; a context manager."""
+    """A live display of resources, pods, conditions, events and writes side by side; a context manager.
 
-    def __init__(
-        self,
-        console: Console,
-        *,
-        stays: bool,
-        picture: Path | None = None,
-        picture_after: int = 0,
-    ) -> None:
+    Attributes:
+        closing: how it ended, or empty.
+    """
+
+    def __init__(self, console: Console, *, stays: bool, picture: Path | None = None, picture_after: int = 0) -> None:
         """
         Args:
             stays: whether it is there after the last step, until Ctrl-C.
             picture: where to draw an SVG of what is seen after the step `picture_after`.
         """
-        self._console = console
         self.stays = stays
+        self.closing = ""
+        self._console = console
         self._picture = (picture, picture_after)
         self._cluster: DemoCluster | None = None
-        self._observer: Observer | None = None
+        self._observer: Observer
         self._steps: Sequence[DemoStep] = ()
-        self._states: list[StepText] = []
-        self._written: deque[Text] = deque(maxlen=_KEPT_LINES)
+        self._over = 0
+        self._states: list[Text] = []
         self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
-        self._closing = ""
         self._live = Live(
-            console=console, get_renderable=self.screen, screen=console.is_terminal, refresh_per_second=_REFRESHES_PER_S
+            console=console,
+            get_renderable=lambda: self,
+            screen=console.is_terminal,
+            refresh_per_second=_REFRESHES_PER_S,
         )
 
     def __enter__(self) -> View:
@@ -272,66 +210,86 @@ class View(Plain):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
         for state in self._states:  # what stays in the terminal when the screen is gone
-            self._console.print(state.text)
-        if self._closing:
-            self._console.print(self._closing)
+            self._console.print(state)
+        if self.closing:
+            self._console.print(self.closing)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._cluster is None:
+            yield Text("starting an API server …")
+            return
+        width, height = options.max_width, options.height or console.height
+        header, script, state = self._header(self._cluster), _Script(self._states, self._over), self._observer.state
+        wide = width >= _SIDE_BY_SIDE[0] and height >= _SIDE_BY_SIDE[1]
+        body, layout = self._panels(script, state) if wide else _column(script, state), Layout()
+        layout.split_column(Layout(header, size=len(_lines_of(header, console, options))), body)
+        yield from console.render(layout, options.update(height=height))
+
+    def _header(self, cluster: DemoCluster) -> RenderableType:
+        server = f"{cluster.what}, at {cluster.server}"
+        pods = f"pods are {cluster.pods}; from another terminal:"
+        # Nothing next to it, so that a click or two take it whole.
+        take_part = Text(f"export KUBECONFIG={cluster.kubeconfig}", style="bold", overflow="fold")
+        closing = [Text(self.closing, style="bold green")] if self.closing else []
+        return Group(Text(server), Text(pods), take_part, *closing)
+
+    def _panels(self, script: _Script, state: ClusterState) -> Layout:
+        layout, left, right = Layout(), Layout(size=_LEFT_WIDTH), Layout()
+        layout.split_row(left, right)
+        left.split_column(Layout(_panel("script", script)), Layout(_panel("pods", _pods(state)), size=_PODS_ROWS))
+        resources = Group(_memcacheds(state), Text(), _workloads(state))
+        right.split_column(
+            Layout(_panel("memcacheds and workloads", resources), size=_RESOURCES_ROWS),
+            Layout(_panel("conditions", _conditions(state)), size=_CONDITIONS_ROWS),
+            Layout(_panel("events", _newest_first(_events(state))), ratio=3),
+            Layout(_panel("writes by the operator", _counted(self.writes)), ratio=2),
+            Layout(_panel("the operator's log", _newest_first(self._log)), ratio=3),
+        )
+        return layout
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
         self._cluster, self._observer, self._steps = cluster, observer, steps
-        self._states = [StepText(Text(f"· {step.deed}", style="dim")) for step in steps]
+        self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
 
     def begins(self, number: int) -> None:
         step = self._steps[number]
-        self._states[number] = StepText(Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic")))
+        self._states[number] = Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic"))
         if self._live.is_started:  # a step can be over before the next refresh
             self._live.refresh()
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         step = self._steps[number]
-        text = Text.assemble(
+        self._states[number] = Text.assemble(
             ("✓ ", "green"),
             step.deed,
             (f"\n  {step.outcome} ({took_s:.1f} s)", "green"),
             (f"\n  {seen}" if seen else "", "dim"),
         )
-        self._states[number] = StepText(text, is_over=True)
+        self._over = number + 1
         path, after = self._picture
         if path is not None and number == after:
             self._draw(path)
 
     def failed(self, number: int, why: str) -> None:
-        text = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
-        self._states[number] = StepText(text)
+        self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
 
-    def on_log_line(self, line: LogLine) -> None:
-        self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
-
-    def wrote(self, write: ObservedWrite) -> None:
-        self._written.append(
-            Text.assemble((f"{write.code} ", "green" if write.code < 300 else "yellow"), f"{write.verb} {write.what}")
-        )
+    def on_log_line(self, level: str, text: str) -> None:
+        self._log.append(Text(text, style=_LEVELS.get(level, "")))
 
     async def takes_in(self) -> None:
         await asyncio.sleep(PAUSE_S)
 
     async def closes(self, came_true: int) -> None:
         count = f"{came_true} of {len(self._steps)} steps succeeded"
-        self._closing = f"{count}; press Ctrl-C to exit"
+        self.closing = f"{count}; press Ctrl-C to exit"
         if self.stays:
             await _until_cancelled()
-        self._closing = count
-
-    def screen(self) -> RenderableType:
-        if self._cluster is None or self._observer is None:
-            return Text("starting an API server …")
-        return Screen(
-            self._cluster, self._observer.state, self._states, tuple(self._written), tuple(self._log), self._closing
-        )
+        self.closing = count
 
     def _draw(self, path: Path) -> None:
         width, height = _PICTURE_SIZE
         console = Console(record=True, width=width, height=height, file=io.StringIO(), force_terminal=True)
-        console.print(self.screen(), height=height)
+        console.print(self, height=height)
         svg = console.export_svg(title="./dev demo")
         # Fonts from elsewhere are not shown in a page's picture anyway.
         path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.core.rollout.change_costs import Basis, Means, changes
@@ -109,8 +109,8 @@ def run_diff(old: str, options: RenderOptions) -> int:
             name = name_of(document.content, options.namespace)
             left.pop(name, None)
             was = before.get(name)
-            uid = (was.uid if was is not None else "") or uid_of(document.content)
-            memory = memory_in_status(was.document.content) if was is not None else None
+            uid = (uid_of(was.content) if was is not None else "") or uid_of(document.content)
+            memory = memory_in_status(was.content) if was is not None else None
             # Under one uid, and with the memory that servers have grown to, so that the file of one and what a cluster
             # has of the other compare.
             rendered = render(document.content, options, uid, memory)
@@ -118,13 +118,13 @@ def run_diff(old: str, options: RenderOptions) -> int:
             sources.complain(f"{document.place}: {error}")
             continue
         try:
-            compared = render(was.document.content, options, uid) if was is not None else None
+            compared = render(was.content, options, uid) if was is not None else None
         except InvalidSpec as error:
             sources.complain(f"{name} as it was: the operator would not act on it, so there is no change: {error}")
             continue
         for warning in rendered.warnings:
             report(f"{document.place}: warning: {warning}")
-        place = was.document.place if was is not None else ""
+        place = was.place if was is not None else ""
         found = comparison(compared, rendered, place, document.place, basis)
         different |= bool(found)
         printed(found)
@@ -134,24 +134,17 @@ def run_diff(old: str, options: RenderOptions) -> int:
     return FAILED if sources.failed else DIFFERENT if different else SAME
 
 
-class _Before(NamedTuple):
-    """A Memcached as it was."""
-
-    document: Document
-    uid: str
-
-
-def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, _Before]:
+def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, Document]:
     """The Memcacheds to compare with, by namespace and name."""
-    found: dict[str, _Before] = {}
+    found: dict[str, Document] = {}
     for document in sources.memcacheds([old], need_some=False):
         try:
-            name, uid = name_of(document.content, options.namespace), uid_of(document.content)
+            name = name_of(document.content, options.namespace)
+            uid_of(document.content)
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue
         if name in found:
-            first = found[name].document.place
-            sources.complain(f"{document.place}: {name} is also in {first}; omit one of them")
-        found[name] = _Before(document, uid)
+            sources.complain(f"{document.place}: {name} is also in {found[name].place}; omit one of them")
+        found[name] = document
     return found

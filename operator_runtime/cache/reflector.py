@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -62,6 +62,7 @@ class Reflector(Generic[R]):
     Attributes:
         store: receives the records; others may feed it, too.
         optional: nothing waits for its first snapshot once that was refused, and it may never come.
+        crd_hint: what to do where the cluster does not know the kind, for the log; "" for what is said of any kind.
         synced: set when the first snapshot is complete.
         refusal: why there was no snapshot yet: the API server forbids it, or does not know the kind. None before its
             answer, and as soon as there is one.
@@ -79,7 +80,6 @@ class Reflector(Generic[R]):
         label_selector: str = "",
         field_selector: str = "",
         number: int = 1,
-        remedies: Mapping[type[KubeError], str] | None = None,
         silence_limit_s: float = SILENCE_LIMIT_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -89,13 +89,13 @@ class Reflector(Generic[R]):
         Args:
             namespace: None for all namespaces.
             number: which watch of this kind and scope it is; from the second on, its names show it.
-            remedies: what to do about an error that a person must mend, for the log; looked up when one occurs.
             silence_limit_s: a stream without a byte for so long is dead.
         """
         self.resource = resource
         self.namespace = namespace
         self.number = number
         self.optional = False
+        self.crd_hint = ""
         self._selectors = ", ".join(each for each in (label_selector, field_selector) if each)
         self.synced = asyncio.Event()
         self.refusal: Forbidden | NotFound | None = None
@@ -112,7 +112,6 @@ class Reflector(Generic[R]):
             uniform=uniform,
         )
         self._path = resource.path(namespace)
-        self._remedies = {} if remedies is None else remedies
         self.silence_limit_s = silence_limit_s
         self._clock = clock
         self._sleep = sleep
@@ -242,11 +241,9 @@ class Reflector(Generic[R]):
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return
         what = "the answers end without an event" if error is None else str(error).rstrip(".")
-        remedy = (self._remedies.get(type(error)) if error else None) or remedy_for(
-            error, self.resource, self._selectors
-        )
+        remedy = remedy_for(error, self.resource, self._selectors)
         if isinstance(error, NotFound):
-            remedy = await self._found_instead(remedy)
+            remedy = await self._found_instead(self.crd_hint or remedy)
         logger.error(
             "cannot watch %s: %s.%s The operator retries and recovers by itself.",
             self.description,
@@ -282,11 +279,14 @@ class Reflector(Generic[R]):
 
     def remove(self, record: R) -> None:
         """An object that left the watched set."""
+        self._left(key_of(record), record.uid)
+
+    def _left(self, key: ObjectKey, uid: str | None = None) -> None:
         if self._snapshot is None:
-            self.store.remove(key_of(record), record.uid)
+            self.store.remove(key, uid)
         else:
-            self._snapshot.pop(key_of(record), None)
-            self._kept.discard(key_of(record))
+            self._snapshot.pop(key, None)
+            self._kept.discard(key)
 
     def complete(self, resource_version: str) -> None:
         snapshot, self._snapshot = self._snapshot or {}, None
@@ -306,11 +306,7 @@ class Reflector(Generic[R]):
         key = ObjectKey(namespace, name)
         if gone:
             self._unreadable.discard(key)
-            if self._snapshot is None:
-                self.store.remove(key)
-            else:
-                self._snapshot.pop(key, None)
-                self._kept.discard(key)
+            self._left(key)
             return
         self.statistics.unreadable += 1
         if self._snapshot is not None:

@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from operator_runtime.client.access.auth import ClusterAccess
-from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, Stream, read_beginning, read_whole
 from operator_runtime.client.connection_pools import ConnectionPools, WriteFence, describe
 from operator_runtime.client.errors import (
     KubeError,
@@ -38,7 +38,6 @@ from operator_runtime.client.response_identity import (
     uid_in,
 )
 from operator_runtime.client.retry import parse_retry_after
-from operator_runtime.client.stream import Stream
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -104,7 +103,6 @@ class ApiClient:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
-        timeout_s: float | None = None,
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
@@ -118,14 +116,13 @@ class ApiClient:
 
         Args:
             query: not yet encoded.
-            timeout_s: None for the client's.
             gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
             max_bytes: bound on the answer (`client.bounded_bodies`).
             expected: what a success is held against (`client.response_identity`).
         """
-        left_s = timeout_s or self._timeout_s
+        left_s = self._timeout_s
         refreshed = False
         reads = method in _READS
         target = target_of(path, query)
@@ -260,10 +257,8 @@ class ApiClient:
         """Change an object, or apply it; return the object as it is then.
 
         Args:
-            content_type: `MERGE_PATCH` (RFC 7386: objects merge, everything else is replaced, null removes),
-                `STRATEGIC_MERGE_PATCH` (lists of built-in kinds merge by their key and obey `$patch` directives), or
-                `APPLY_PATCH` (server-side: the fields in `body` become owned, fields that we applied before and left
-                out vanish).
+            content_type: `MERGE_PATCH`, `STRATEGIC_MERGE_PATCH` or `APPLY_PATCH`, each as a method of
+                `controller.client.Client` has it.
             strict: as in `create`.
             force: have an apply take fields from other managers.
         """

@@ -39,8 +39,6 @@ rest of the way takes, the lengths of a lease leave time for (`election.lease_de
 class Pool:
     """Connections to the API server that are kept, or each used once."""
 
-    __slots__ = ("_head", "_origin", "_template", "connector")
-
     def __init__(self, origin: Origin, context: ssl.SSLContext | None, *, once: bool = False, **pooling: Any) -> None:
         self._origin = origin
         self._template = origin.template()
@@ -96,8 +94,6 @@ class Pools:
     a pool that is closed: they are aborted one by one before it.
     """
 
-    __slots__ = ("calls", "tls_generation", "watches", "watching")
-
     def __init__(self, origin: Origin, context: ssl.SSLContext | None, tls_generation: int) -> None:
         self.calls = Pool(origin, context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
@@ -118,28 +114,24 @@ class ConnectionPools:
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._credentials = access.credentials
-        self._pools: Pools | None = None
-        self._retired: Pools | None = None
+        self._pools: list[Pools] = []
 
     async def current(self) -> Pools:
         """The pools for the next request; call it after `Credentials.headers`, which notices a rotation."""
-        pools = self._pools
-        if pools is not None and pools.tls_generation == self._credentials.ssl_generation:
-            return pools
+        if self._pools and self._pools[-1].tls_generation == self._credentials.ssl_generation:
+            return self._pools[-1]
         access, context = self._access, self._credentials.ssl_context()
         origin = Origin(access.server, access.proxy, access.tls_server_name)
+        current = Pools(origin, context, self._credentials.ssl_generation)
+        self._pools.append(current)
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
-        stale, self._retired = self._retired, pools
-        current = self._pools = Pools(origin, context, self._credentials.ssl_generation)
-        if stale is not None:
-            await stale.close()
+        if len(self._pools) > 2:
+            await self._pools.pop(0).close()
         return current
 
     async def close(self) -> None:
-        pools, self._pools, self._retired = (self._pools, self._retired), None, None
-        for each in pools:
-            if each is not None:
-                await each.close()
+        while self._pools:
+            await self._pools.pop().close()
 
 
 def describe(error: BaseException) -> str:

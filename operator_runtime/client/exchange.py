@@ -46,8 +46,6 @@ class Origin:
     `server` may have a path. Its certificate is checked against `tls_server_name`, where that is None against its host.
     """
 
-    __slots__ = ("host", "prefix", "proxy", "tls_server_name", "url")
-
     def __init__(self, server: str, proxy: str | None, tls_server_name: str | None) -> None:
         self.url = URL(server, encoded=True)
         self.proxy = None if proxy is None else URL(proxy)
@@ -82,11 +80,6 @@ class Answer:
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.content: StreamReader = EMPTY_PAYLOAD
-
-    @property
-    def transport(self) -> asyncio.Transport | None:
-        """The connection, as long as it is there."""
-        return self._connection.transport
 
     def release(self) -> None:
         """Give the connection back to its pool, which closes it if it cannot serve again."""

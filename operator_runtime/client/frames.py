@@ -152,26 +152,24 @@ class LineSplitter:
     broken proxy must not fill the operator's memory with one endless line. Only new bytes are searched, so a line of n
     bytes costs O(n) however many chunks bring it.
 
-    Invariant: `_parts` holds the beginning of one line, `_held_bytes` long in all.
+    `_held` is the beginning of one line.
     """
 
-    __slots__ = ("_held_bytes", "_max_line_bytes", "_parts")
+    __slots__ = ("_held", "_max_line_bytes")
 
     def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_line_bytes = max_line_bytes
-        self._parts: list[bytes] = []
-        self._held_bytes = 0
+        self._held = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The non-empty lines that `chunk` completes, without newlines; MalformedAnswer for one over the bound."""
-        head, *rest = chunk.split(b"\n")
+        first, *rest = chunk.split(b"\n")
         if not rest:
-            self._hold(head)
+            self._hold(first)
             return []
         tail = rest.pop()
-        first = b"".join((*self._parts, head)) if self._parts else head
-        self._parts.clear()
-        self._held_bytes = 0
+        if self._held:
+            first = self.rest() + first
         lines = [line for line in (first, *rest) if line]
         for line in lines:
             self._check(len(line))
@@ -181,15 +179,13 @@ class LineSplitter:
 
     def rest(self) -> bytes:
         """Return what came after the last newline, and forget it: a last line without an end, or half of one."""
-        rest = b"".join(self._parts)
-        self._parts.clear()
-        self._held_bytes = 0
+        rest = bytes(self._held)
+        self._held.clear()
         return rest
 
     def _hold(self, part: bytes) -> None:
-        self._check(self._held_bytes + len(part))
-        self._parts.append(part)
-        self._held_bytes += len(part)
+        self._check(len(self._held) + len(part))
+        self._held += part
 
     def _check(self, length_bytes: int) -> None:
         if length_bytes > self._max_line_bytes:

@@ -33,8 +33,6 @@ def shallow(body: bytes, levels: int = LEVELS) -> bytes:
                 depth -= 1
                 if depth == levels:
                     kept_to = token.end()
-            case _:
-                pass
     if not kept or depth > levels:
         return body
     return b"".join([*kept, body[kept_to:]])

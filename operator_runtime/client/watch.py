@@ -15,7 +15,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -95,25 +94,16 @@ class WatchSink(Protocol[R_contra]):
         """Record an object that is there (or `gone`) but cannot be decoded; the stream goes on."""
 
 
-class Mode(StrEnum):
-    """Mode of the next request."""
-
-    STREAMING_LIST = "streaming list"
-    PAGES = "paged list"
-    RESUMED = "watch"
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One GET: its query, and whether the answer is a stream of lines or one page."""
+    """One GET: its query, which shows whether the answer is a stream of lines or one page."""
 
-    mode: Mode
     query: dict[str, str]
 
     @property
     def streams(self) -> bool:
         """True when the answer is to be read line by line."""
-        return self.mode is not Mode.PAGES
+        return "watch" in self.query
 
     @property
     def max_bytes(self) -> int:
@@ -162,7 +152,7 @@ class Watch(Generic[R]):
         match self._state:
             case Watching(version) | Listed(version):
                 self._state = Watching(version)
-                return Request(Mode.RESUMED, self._watch_query(resourceVersion=version))
+                return Request(self._watch_query(resourceVersion=version))
             case Paging(token) if token:
                 return self._page_request(token)
         self._state = Streaming() if self._streaming else Paging()
@@ -170,8 +160,7 @@ class Watch(Generic[R]):
         if not self._streaming:
             return self._page_request("")
         # No resourceVersion: the snapshot is as fresh as the moment of the request, never an old replica's.
-        query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
-        return Request(Mode.STREAMING_LIST, query)
+        return Request(self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan"))
 
     def page(self, body: bytes) -> bool:
         """Take one page; True when the snapshot is complete.
@@ -279,7 +268,7 @@ class Watch(Generic[R]):
 
     def _page_request(self, token: str) -> Request:
         paging = {} if self._whole else {"limit": str(self._page_size)}
-        return Request(Mode.PAGES, self._selector | paging | ({"continue": token} if token else {}))
+        return Request(self._selector | paging | ({"continue": token} if token else {}))
 
     def _watch_query(self, **more: str) -> dict[str, str]:
         timeout_s = int(self._uniform(*TIMEOUT_RANGE_S))

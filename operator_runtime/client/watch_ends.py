@@ -215,7 +215,7 @@ def remedy_for(error: KubeError | None, resource: Resource, selectors: str) -> s
     """
     match error:
         case NotFound():
-            return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
+            return f"The kind {resource.kind} is not served: install the definition (CRD) {resource.qualified_name}."
         case Forbidden(message=message) if _ANONYMOUS in message:
             return (
                 "The request carried no credential that the API server takes: "

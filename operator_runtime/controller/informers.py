@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Selection, Store
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.errors import KubeError, NotFound
+from operator_runtime.client.errors import KubeError
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.manager import Manager
 from operator_runtime.objects.kinds import Kind
@@ -19,7 +19,6 @@ R = TypeVar("R", bound=Record)
 class _Informer(NamedTuple):
     kind: Kind[Any]  # held so that its identity stays its own
     store: Store[Any]
-    remedies: dict[type[KubeError], str]
     reflectors: list[Reflector[Any]]
 
 
@@ -50,12 +49,9 @@ class Informers:
         informer = self._stores.get(selection)
         if informer is None:
             informer = self._stores[selection] = self._watched(kind, labels)
-            for reflector in informer.reflectors:
-                reflector.optional = optional
         for reflector in informer.reflectors:
             reflector.optional &= optional
-        if crd_hint:  # also where the first request had none
-            informer.remedies[NotFound] = crd_hint
+            reflector.crd_hint = crd_hint or reflector.crd_hint
         return cast("Store[R]", informer.store)
 
     def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:
@@ -84,13 +80,6 @@ class Informers:
         resource = kind.resource
         scope = self._namespaces if resource.namespaced else ()
         store: Store[R] = Store(selection=Selection(scope, labels))
-        remedies: dict[type[KubeError], str] = {}
-        # Kinds of Kubernetes' own are never missing for want of a definition.
-        if "." in resource.group:
-            remedies[NotFound] = (
-                f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
-                f"{resource.qualified_name}."
-            )
         # Each kind's caches are numbered, so that probes and metrics distinguish their watches.
         number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
         reflectors = [
@@ -103,10 +92,10 @@ class Informers:
                 label_selector=labels,
                 number=number,
                 silence_limit_s=self._silence_limit_s,
-                remedies=remedies,
             )
             for namespace in scope or (None,)
         ]
         for reflector in reflectors:
+            reflector.optional = True  # until one requests it who cannot do without
             self._manager.add_reflector(reflector)
-        return _Informer(kind, store, remedies, reflectors)
+        return _Informer(kind, store, reflectors)

@@ -80,30 +80,29 @@ def custom_resource_definition(resource: CustomResource) -> dict[str, object]:
         "listKind": f"{resource.kind}List",
         "plural": resource.plural,
         "singular": resource.singular,
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
     }
-    if resource.short_names:
-        names["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        names["categories"] = list(resource.categories)
     version: _Schema = {
         "name": resource.version,
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": _object_schema(resource)},
+        "additionalPrinterColumns": [msgspec.to_builtins(column) for column in resource.columns],
+        "subresources": {
+            **({"status": {}} if resource.status is not None else {}),
+            **({"scale": msgspec.to_builtins(resource.scale)} if resource.scale is not None else {}),
+        },
     }
-    if resource.columns:
-        version["additionalPrinterColumns"] = [msgspec.to_builtins(column) for column in resource.columns]
-    if subresources := _subresources(resource):
-        version["subresources"] = subresources
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{resource.plural}.{resource.group}"},
         "spec": {
             "group": resource.group,
-            "names": names,
+            "names": {field: value for field, value in names.items() if value},
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [version],
+            "versions": [{field: value for field, value in version.items() if value}],
         },
     }
 
@@ -155,12 +154,3 @@ def _object_schema(resource: CustomResource) -> _Schema:
         fields = spec.get("properties", {}) if "x-kubernetes-validations" in spec else {}
         spec["default"] = {name: node["default"] for name, node in fields.items() if "default" in node}
     return schema
-
-
-def _subresources(resource: CustomResource) -> _Schema:
-    subresources: _Schema = {}
-    if resource.status is not None:
-        subresources["status"] = {}
-    if resource.scale is not None:
-        subresources["scale"] = msgspec.to_builtins(resource.scale)
-    return subresources

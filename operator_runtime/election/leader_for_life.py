@@ -3,7 +3,7 @@
 The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. Nothing is renewed:
 two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes the ConfigMap. A pod
 whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so does one that was
-evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
+evicted. The one that waits reports it (see `_judge`), and cannot know a node that is only cut off.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 import orjson
@@ -37,32 +36,6 @@ ENDED = ("Failed", "Succeeded")
 
 class _NotYetError(KubeError):
     """Reason that this process cannot take part now. The message has what is missing, and the remedy."""
-
-
-class LeaderVerdict(StrEnum):
-    WAIT = "wait"
-    DELETE = "delete"
-    DELETE_AT_ONCE = "delete without waiting for its node"
-
-
-def verdict(pod: PlainObject, node: PlainObject | None, *, node_known: bool = True) -> LeaderVerdict:
-    """Decide about the leader's pod by its node, which is None where there is none, or it is not `node_known`."""
-    if _status(pod).get("phase") in ENDED:
-        return LeaderVerdict.DELETE
-    conditions = () if node is None else _status(node).get("conditions", ())
-    ready = any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions)
-    # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
-    if pod.deleting and _node_name(pod) and node_known and not ready:
-        return LeaderVerdict.DELETE_AT_ONCE
-    return LeaderVerdict.WAIT
-
-
-def _status(obj: PlainObject) -> dict[str, Any]:
-    return obj.body.get("status") or {}
-
-
-def _node_name(pod: PlainObject) -> str:
-    return (pod.body.get("spec") or {}).get("nodeName") or ""
 
 
 class LifeElection:
@@ -160,23 +133,23 @@ class LifeElection:
         return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
 
     async def _judge(self, holder: OwnerReference) -> None:
-        """Delete the leader's pod where nothing else will."""
+        """Delete the leader's pod where nothing else will: it has ended for good, or its node is lost."""
         try:
             pod = await self._read(PODS, holder.name, self.lock.namespace)
         except NotFound:  # the garbage collector is on its way
             return
         if pod.uid != holder.uid:
             return
-        node, known = await self._node(pod)
-        judged = verdict(pod, node, node_known=known)
-        if judged is LeaderVerdict.WAIT:
-            return
         options: dict[str, object] = {"preconditions": {"uid": holder.uid}}
-        status = _status(pod)
-        why = f"it has ended for good ({status.get('reason') or status.get('phase')})"
-        if judged is LeaderVerdict.DELETE_AT_ONCE:
+        status, node = pod.body.get("status") or {}, (pod.body.get("spec") or {}).get("nodeName")
+        if status.get("phase") in ENDED:
+            why = f"it has ended for good ({status.get('reason') or status['phase']})"
+        # Kubernetes has waited for the node (five minutes by default) before it began to delete the pod.
+        elif pod.deleting and node and await self._is_lost(node):
             options["gracePeriodSeconds"] = 0
-            why = f"its node {_node_name(pod)} is lost"
+            why = f"its node {node} is lost"
+        else:
+            return
         try:
             path = PODS.path(self.lock.namespace, holder.name)
             expected = ExpectedObject(PODS, self.lock.namespace, holder.name, holder.uid, or_status=True)
@@ -189,19 +162,19 @@ class LifeElection:
             return
         logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
 
-    async def _node(self, pod: PlainObject) -> tuple[PlainObject | None, bool]:
-        """The pod's node, and whether it could be read."""
-        if not (pod.deleting and _node_name(pod)):
-            return None, False
+    async def _is_lost(self, node: str) -> bool:
+        """Report whether a node is gone or not ready; False where it may not be read."""
         try:
-            return await self._read(NODES, _node_name(pod), None), True
+            status = (await self._read(NODES, node, None)).body.get("status") or {}
         except NotFound:
-            return None, True
+            return True
         except Forbidden as error:
             self._log_once(
                 logging.WARNING, f"cannot see whether the leader's node is lost: {error}. Grant get on nodes"
             )
-            return None, False
+            return False
+        conditions = status.get("conditions", ())
+        return not any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions)
 
     def _log_once(self, level: int, what: str) -> None:
         """Log a message once: what is reported here stays so until the election is over."""

@@ -219,17 +219,13 @@ def lease_of(raw: msgspec.Raw | bytes, default_duration_s: float) -> Lease:
     )
 
 
-def micro_time(when: datetime) -> str:
-    """`metav1.MicroTime`: RFC 3339 in UTC with six digits. The API server refuses any other number of digits."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def lease_body(write: WriteLease, name: str, namespace: str, now: datetime) -> dict[str, object]:
     """Build the body of a write: a whole Lease to create, or a merge patch, which leaves fields of others alone.
 
     The patch carries the uid and the version of what it replaces, so that it changes exactly that or nothing.
     """
-    time = micro_time(now)
+    # `metav1.MicroTime`: the API server refuses any other number of digits.
+    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec = {
         "holderIdentity": write.holder,
         "leaseDurationSeconds": write.duration_s,

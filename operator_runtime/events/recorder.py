@@ -18,13 +18,12 @@ Rates and where they come from:
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import count, takewhile
+from itertools import takewhile
 from typing import Literal, get_args
 
 from operator_runtime.client.api_client import ApiClient
@@ -100,7 +99,6 @@ class _Recorded:
     count: int = 1
     written: int = 0
     written_at: float = 0.0
-    refresh_scheduled: bool = False
 
 
 class EventRecorder:
@@ -110,9 +108,9 @@ class EventRecorder:
         written: writes that the API server took.
         dropped: events that were given up, by reason.
 
-    Invariants: `_queue` holds events that were never written, `_refreshes` (a heap by time) those whose count has grown
-    since. `_known` holds events that can still become a series, `_objects` how much of its rate each object has spent;
-    both are ordered by last use.
+    Invariants: `_queue` holds events that were never written, `_refreshes` those whose count has grown since, with the
+    time of the next write. `_known` holds events that can still become a series, `_objects` how much of its rate each
+    object has spent; both are ordered by last use.
     """
 
     def __init__(
@@ -144,11 +142,10 @@ class EventRecorder:
         self._now_ns = now_ns
         self._sleep = sleep
         self._queue: deque[_Recorded] = deque()
-        self._refreshes: list[tuple[float, int, _Recorded]] = []
+        self._refreshes: dict[_Recorded, float] = {}
         self._known: OrderedDict[tuple[str, ...], _Recorded] = OrderedDict()
         self._objects: dict[str, float] = {}
         self._exhausted_until = 0.0
-        self._sequence = count()
         self._last_name_ns = 0
         self._reported: set[str] = set()
         self._wake = asyncio.Event()
@@ -217,7 +214,7 @@ class EventRecorder:
             self._wake.clear()
             timer = None
             if self._refreshes:
-                wait_s = self._refreshes[0][0] - self._clock()
+                wait_s = min(self._refreshes.values()) - self._clock()
                 if wait_s <= 0.0:
                     return
                 timer = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
@@ -229,17 +226,16 @@ class EventRecorder:
 
     def _take(self, now: float) -> _Recorded | None:
         """The event to write next: the one that has been due longest."""
-        refresh_due = bool(self._refreshes) and self._refreshes[0][0] <= now
-        if refresh_due and not (self._queue and self._queue[0].recorded_at < self._refreshes[0][0]):
-            recorded = heapq.heappop(self._refreshes)[2]
-            recorded.refresh_scheduled = False
+        due_at = min(self._refreshes.values(), default=float("inf"))
+        if due_at <= now and self._refreshes and not (self._queue and self._queue[0].recorded_at < due_at):
+            recorded = next(each for each, at in self._refreshes.items() if at == due_at)
+            del self._refreshes[recorded]
             return recorded
         return self._queue.popleft() if self._queue else None
 
     def _schedule_refresh(self, recorded: _Recorded) -> None:
-        if recorded.written and recorded.count > recorded.written and not recorded.refresh_scheduled:
-            recorded.refresh_scheduled = True
-            heapq.heappush(self._refreshes, (recorded.written_at + _SERIES_REFRESH_S, next(self._sequence), recorded))
+        if recorded.written and recorded.count > recorded.written:
+            self._refreshes.setdefault(recorded, recorded.written_at + _SERIES_REFRESH_S)
 
     def _may_report(self, regarding: ObjectReference, now: float) -> bool:
         key = regarding.uid or f"{regarding.kind} {regarding.namespace}/{regarding.name}"
@@ -261,13 +257,16 @@ class EventRecorder:
 
     async def _write(self, recorded: _Recorded, *, tries: int) -> None:
         try:
-            failure = await self._try(recorded)
-            for attempt in range(1, tries):
-                if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
-                    break
-                retry_after_s = failure.retry_after_s if isinstance(failure, ApiError) else None
+            for attempt in range(1, tries + 1):
+                try:
+                    return await self._send(recorded)
+                except (Unreachable, TooManyRequests, ServerError) as failure:
+                    if attempt == tries:
+                        raise
+                    retry_after_s = failure.retry_after_s if isinstance(failure, ApiError) else None
                 await self._sleep(min(max(retry_after_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
-                failure = await self._try(recorded)
+        except KubeError as failure:
+            self._give_up(recorded, failure)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
             if recorded.written == 0:
@@ -275,15 +274,6 @@ class EventRecorder:
             else:
                 self._schedule_refresh(recorded)
             raise
-        if failure is not None:
-            self._give_up(recorded, failure)
-
-    async def _try(self, recorded: _Recorded) -> KubeError | None:
-        try:
-            await self._send(recorded)
-        except KubeError as failure:
-            return failure
-        return None
 
     async def _send(self, recorded: _Recorded) -> None:
         if recorded.written:

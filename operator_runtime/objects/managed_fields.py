@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ _STATUS = "status"
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """One entry of managedFields, without its fields, which last changed at `time` (RFC 3339).
+    """One entry of managedFields, whose fields (`fieldsV1`) last changed at `time` (RFC 3339).
 
     `subresource` is "status", "scale", … or "" for the object itself.
     """
@@ -30,14 +30,11 @@ class Writer(msgspec.Struct, frozen=True):
     manager: str = ""
     time: str = ""
     subresource: str = ""
-
-
-class _Entry(Writer, frozen=True):
     fieldsV1: dict[str, Any] = {}
 
 
 class _Meta(msgspec.Struct):
-    managedFields: tuple[_Entry, ...] = ()
+    managedFields: tuple[Writer, ...] = ()
 
 
 class _Object(msgspec.Struct):
@@ -52,7 +49,7 @@ class Writers:
 
     def __init__(self, body: bytes) -> None:
         try:
-            self._entries: Sequence[_Entry] = decode_nested(_decode, body).metadata.managedFields
+            self._entries: Sequence[Writer] = decode_nested(_decode, body).metadata.managedFields
         except UNDECODABLE:
             self._entries = ()
 
@@ -73,9 +70,8 @@ class Writers:
         return _latest_first(each for each in self._entries if (each.subresource == _STATUS) == in_status)
 
 
-def _latest_first(entries: Iterator[_Entry]) -> list[Writer]:
-    found = [Writer(each.manager, each.time, each.subresource) for each in entries]
-    return sorted(found, key=lambda each: each.time, reverse=True)
+def _latest_first(entries: Iterable[Writer]) -> list[Writer]:
+    return sorted(entries, key=lambda each: each.time, reverse=True)
 
 
 def _owns(fields: dict[str, Any], steps: Sequence[tuple[str, str]]) -> bool:

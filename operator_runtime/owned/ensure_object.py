@@ -182,8 +182,8 @@ class Keeper(Generic[O, W, P]):
             self._forget(owner, key)
         else:
             self._note(owner, key, LastWrite(owner.uid))
-        throttled = (decided.drift or decided.replaces) and self._owners.contention.is_throttled(key_of(owner))
-        self._on_change(owner, Change(None, made, decided.fields, not decided.drift, throttled))
+        routine = (decided.drift or decided.replaces) and self._is_routine(owner)
+        self._on_change(owner, Change(None, made, decided.fields, not decided.drift, routine))
         return made
 
     async def _put_right(self, owner: O, desired: W, live: P, *, desired_changed: bool) -> EnsureResult[P]:
@@ -222,8 +222,7 @@ class Keeper(Generic[O, W, P]):
                 if why := self._decider.reverted(owner, desired, answer, update):
                     raise Reverted(why)
         judged = self._judged(owner, answer)
-        routine = self._owners.contention.is_throttled(key_of(owner))
-        self._on_change(owner, Change(live, answer, update.reported, digest is not None, routine))
+        self._on_change(owner, Change(live, answer, update.reported, digest is not None, self._is_routine(owner)))
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:
@@ -262,13 +261,11 @@ class Keeper(Generic[O, W, P]):
             self._note(owner, key, done)  # it may have been done all the same
             raise
         self._note(owner, key, done)
-        desired_changed = digest is not None
-        self._on_change(
-            owner,
-            Change(
-                live, live, fields, desired_changed, self._owners.contention.is_throttled(key_of(owner)), deleted=True
-            ),
-        )
+        routine = self._is_routine(owner)
+        self._on_change(owner, Change(live, live, fields, digest is not None, routine, deleted=True))
+
+    def _is_routine(self, owner: O) -> bool:
+        return self._owners.contention.is_throttled(key_of(owner))
 
     def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
         """Find the last write of an object for this very owner, and no predecessor of its name."""

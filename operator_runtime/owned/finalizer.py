@@ -193,12 +193,11 @@ class Finalizer(Generic[A]):
             raise
         except StaleCache:
             raise  # no failure: it is reconciled again
-        except TerminalError as error:
-            await self._report_failure(obj, self._on_change(obj, str(error), "when the object changes"))
-            raise
         except Exception as error:
-            message = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
-            await self._report_failure(obj, self._on_change(obj, message))
+            again = "when the object changes" if isinstance(error, TerminalError) else "after a while"
+            expected = isinstance(error, KubeError | TerminalError)
+            message = str(error) if expected else f"{type(error).__name__}: {error}"
+            await self._report_failure(obj, self._on_change(obj, message, again))
             raise
         if waiting is not None:
             if unfinished.waits != waiting.why:
@@ -257,25 +256,18 @@ class Finalizer(Generic[A]):
         """
         live = obj
         for attempt in range(_TRIES):
-            if self.name not in live.finalizers:
-                return
             try:
+                if attempt:
+                    live = await self._client.get(self._kind, key_of(obj))
+                if live.uid != obj.uid or self.name not in live.finalizers:
+                    return
                 await self._write(live, [each for each in live.finalizers if each != self.name])
                 return
             except NotFound as error:
-                raise self._gone() from error
+                raise StaleCache(f"the {self._kind.resource.kind} no longer exists: the cache is stale") from error
             except Conflict:
                 if attempt == _TRIES - 1:
                     raise
-            try:
-                live = await self._client.get(self._kind, key_of(obj))
-            except NotFound as error:
-                raise self._gone() from error
-            if live.uid != obj.uid:
-                return
-
-    def _gone(self) -> StaleCache:
-        return StaleCache(f"the {self._kind.resource.kind} no longer exists: the cache is stale")
 
     async def _write(self, obj: A, finalizers: Sequence[str]) -> A:
         # A merge patch replaces the list: the version guards what others have put there since.

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 from asyncio import AbstractEventLoop
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ def operate(
     program: Program,
     schema: Schema[S],
     settings: S,
-    serve: Callable[[S], Awaitable[int]],
+    serve: Callable[[S], Coroutine[Any, Any, int]],
     *,
     own_packages: Iterable[str] = (),
 ) -> int:
@@ -110,18 +110,15 @@ def operate(
     return run_to_the_end(program, serve, settings)
 
 
-def run_to_the_end(program: Program, serve: Callable[[S], Awaitable[int]], settings: S) -> int:
+def run_to_the_end(program: Program, serve: Callable[[S], Coroutine[Any, Any, int]], settings: S) -> int:
     """Run on the fastest event loop there is; what keeps it from starting becomes one plain line."""
     from operator_runtime.client.errors import KubeError
     from operator_runtime.process.logs import escape
     from operator_runtime.serving.listening import ServingError
 
-    async def until_done() -> int:
-        return await serve(settings)
-
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(until_done())
+            return runner.run(serve(settings))
     except KeyboardInterrupt:  # before the operator has its own handlers
         return flags.INTERRUPTED
     except SystemExit as error:

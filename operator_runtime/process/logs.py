@@ -16,6 +16,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal, TextIO
 
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
@@ -38,10 +39,8 @@ def configure(
     """
     stream = sys.stderr if stream is None else stream
     own = (RUNTIME_PACKAGE, *own_packages)
-    if log_format == "json":
-        handler = LineHandler(stream, lambda record: json_line(record, current_reconcile.get(None)))
-    else:
-        handler = LineHandler(stream, lambda record: text_line(record, current_reconcile.get(None), own))
+    line = json_line if log_format == "json" else partial(text_line, own=own)
+    handler = LineHandler(stream, lambda record: line(record, current_reconcile.get(None)))
     root = logging.getLogger()
     for old in [handler for handler in root.handlers if isinstance(handler, LineHandler)]:
         root.removeHandler(old)

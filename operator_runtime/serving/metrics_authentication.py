@@ -13,17 +13,19 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
 from operator_runtime.client.errors import Forbidden, KubeError
-from operator_runtime.client.response_identity import Expected, ExpectedReview
+from operator_runtime.client.response_identity import ExpectedReview
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from operator_runtime.client.api_client import ApiClient
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +40,6 @@ MAX_REMEMBERED = 256
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
 MAX_UNKNOWN_OF_ADDRESS = 8
 MAX_UNKNOWN = 32
-
-
-class ReviewClient(Protocol):
-    """Methods of `client.api_client.ApiClient` that a review calls."""
-
-    async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes: ...
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,7 +107,7 @@ class MetricsAuthentication:
     """
 
     def __init__(
-        self, client: ReviewClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
+        self, client: ApiClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
     ) -> None:
         """
         Args:

@@ -103,24 +103,18 @@ def _filled(family: CounterMetricFamily | GaugeMetricFamily, values: Values) -> 
     return family
 
 
-# What each outcome counts as in `controller_runtime_reconcile_total`; all errors are "error" there.
-_SUCCESSES = (ReconcileOutcome.SUCCESS, ReconcileOutcome.REQUEUE, ReconcileOutcome.REQUEUE_AFTER)
-_RESULTS = {outcome: outcome.value if outcome in _SUCCESSES else "error" for outcome in ReconcileOutcome}
-# The counters of errors: of which outcomes.
+# The counters of errors, and those in which an outcome counts that is "error" in `controller_runtime_reconcile_total`.
 _ERRORS = {
-    "reconcile_errors": (
-        "Reconciles that failed, whatever the reason.",
-        {outcome for outcome, result in _RESULTS.items() if result == "error"},
-    ),
-    "terminal_reconcile_errors": (
-        "Reconciles that failed and are not tried again before the object changes.",
-        {ReconcileOutcome.TERMINAL},
-    ),
-    "reconcile_panics": (
-        "Reconciles that a bug ended: an exception that is not an API error.",
-        {ReconcileOutcome.BUG},
-    ),
-    "reconcile_timeouts": ("Reconciles that were ended because they took too long.", {ReconcileOutcome.TIMEOUT}),
+    "reconcile_errors": "Reconciles that failed, whatever the reason.",
+    "terminal_reconcile_errors": "Reconciles that failed and are not tried again before the object changes.",
+    "reconcile_panics": "Reconciles that a bug ended: an exception that is not an API error.",
+    "reconcile_timeouts": "Reconciles that were ended because they took too long.",
+}
+_ERRORS_OF = {
+    ReconcileOutcome.ERROR: ("reconcile_errors",),
+    ReconcileOutcome.TERMINAL: ("reconcile_errors", "terminal_reconcile_errors"),
+    ReconcileOutcome.BUG: ("reconcile_errors", "reconcile_panics"),
+    ReconcileOutcome.TIMEOUT: ("reconcile_errors", "reconcile_timeouts"),
 }
 
 
@@ -132,10 +126,9 @@ class ControllerMetrics:
         self._results = Counter(
             f"{prefix}reconcile_total", "Reconciles by result.", (*controller, "result"), registry=metrics
         )
-        self._errors = [
-            (Counter(f"{prefix}{name}_total", help, controller, registry=metrics), outcomes)
-            for name, (help, outcomes) in _ERRORS.items()
-        ]
+        self._errors = {
+            name: Counter(f"{prefix}{name}_total", help, controller, registry=metrics) for name, help in _ERRORS.items()
+        }
         self._reconcile_s = Histogram(
             f"{prefix}reconcile_time_seconds",
             "Duration of reconciles, in seconds.",
@@ -169,14 +162,11 @@ class ControllerMetrics:
 
     def observer(self, name: str, workers: int) -> ControllerObserver:
         self._workers.labels(name).set(workers)
-        errors = [(counter.labels(name), outcomes) for counter, outcomes in self._errors]
-        counters = {
-            outcome: (
-                self._results.labels(name, result),
-                *(counter for counter, outcomes in errors if outcome in outcomes),
-            )
-            for outcome, result in _RESULTS.items()
-        }
+        counters = {}
+        for outcome in ReconcileOutcome:
+            errors = _ERRORS_OF.get(outcome, ())
+            result = self._results.labels(name, "error" if errors else outcome.value)
+            counters[outcome] = (result, *(self._errors[each].labels(name) for each in errors))
         return ControllerObserver(
             counters,
             self._reconcile_s.labels(name),

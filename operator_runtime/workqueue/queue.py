@@ -177,11 +177,6 @@ class WorkQueue(Generic[K]):
         """`key` works again: the next failure is a first one. What is scheduled stays scheduled."""
         self._failures.pop(key, None)
 
-    def failures(self, key: K) -> int:
-        """Counted failures of `key` since it last worked."""
-        failures = self._failures.get(key)
-        return 0 if failures is None else failures.own + failures.bounded
-
     def stop(self) -> None:
         """Hand out and accept nothing from now on; what was handed out may still be finished."""
         self.stopped = True

@@ -182,7 +182,7 @@ class TestTerminal:
         for name, size in {EXAMPLE: 2, "default-size": 1}.items():
             ready = f"jsonpath={{.status.readyReplicas}}={size}"
             demo.kubectl("wait", f"mcd/{name}", f"--for={ready}", f"--timeout={DEADLINE_S:.0f}s")
-        demo.wait_for("deployments default-size")  # among the operator's writes
+        demo.wait_for("create deployments")  # among the operator's writes
         demo.press_ctrl_c()
         assert demo.wait() == 0
         assert ALL_CAME_TRUE_AND_MORE in demo.last_screen

@@ -26,11 +26,7 @@ def is_host(name: str) -> bool:
     """Report whether a host can have this name or address: asyncio and aiohttp raise an error other than the network's
     for a label that is empty or longer than 63 bytes, and for a NUL.
     """
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        pass
-    else:
+    if _address(name) is not None:
         return True
     try:
         return _HOST_NAME.fullmatch(name.encode("idna").decode("ascii")) is not None
@@ -96,20 +92,12 @@ def check_proxy(url: str, origin: str) -> str:
             f"{origin} is not the URL of a proxy: write http://HOST:PORT or https://HOST:PORT: {error}"
         ) from None
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if ":" in user or not _is_latin_1(user + password):
+    if ":" in user or any(ord(each) > 0xFF for each in user + password):
         raise NoClusterAccess(
             f"{origin} holds a user name with a colon, or characters beyond Latin-1, which cannot be sent to a proxy:"
             " use another name or password"
         )
     return url
-
-
-def _is_latin_1(text: str) -> bool:
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:

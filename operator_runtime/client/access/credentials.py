@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from operator_runtime.client.access.tls import ClientCertificate, ClientTls
+from operator_runtime.client.access.tls import ClientCertificate, ClientTls, credential_file
 from operator_runtime.client.errors import AuthenticationUnavailable, KubeError
 
 log = logging.getLogger(__name__)
@@ -88,12 +88,7 @@ def token_file(path: Path, remedy: str) -> Callable[[], Awaitable[Identity]]:
 
 
 def _read_token(path: Path, remedy: str) -> str:
-    try:
-        token = path.read_bytes().decode("ascii", "replace").strip()
-    except OSError as error:
-        raise AuthenticationUnavailable(f"token file {path} cannot be read ({error.strerror}): {remedy}") from None
-    except ValueError as error:  # NUL in the path
-        raise AuthenticationUnavailable(f"token file {str(path)!r} cannot be read ({error}): {remedy}") from None
+    token = credential_file(path, "token file", remedy).decode("ascii", "replace").strip()
     if not is_token(token):
         fault = "is empty" if not token else "holds something other than one token"
         raise AuthenticationUnavailable(f"token file {path} {fault}: {remedy}")

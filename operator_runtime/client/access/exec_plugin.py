@@ -33,14 +33,18 @@ MAX_ANSWER_BYTES = 1 << 20
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class Discreet(msgspec.Struct, frozen=True):
+    """A part of a configuration or an answer that may hold a secret, and shows nothing of it."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
+class _Status(Discreet, frozen=True, rename="camel"):
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
-
-    def __repr__(self) -> str:
-        return "_Status(...)"
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):

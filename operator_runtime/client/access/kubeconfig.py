@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from operator_runtime.client.access.credentials import NoClusterAccess
-from operator_runtime.client.access.exec_plugin import InteractiveMode
+from operator_runtime.client.access.exec_plugin import Discreet, InteractiveMode
 from operator_runtime.client.json_depth import LEVELS
 
 
@@ -23,7 +23,7 @@ class Extension(msgspec.Struct, frozen=True):
     extension: object = None
 
 
-class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+class Cluster(Discreet, frozen=True, rename="kebab"):
     server: str | None = None
     tls_server_name: str | None = None
     insecure_skip_tls_verify: bool | None = None
@@ -32,19 +32,13 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     proxy_url: str | None = None
     extensions: tuple[Extension, ...] | None = None
 
-    def __repr__(self) -> str:
-        return "Cluster(...)"  # the URLs of the server and of a proxy may hold a password
 
-
-class ExecVariable(msgspec.Struct, frozen=True):
+class ExecVariable(Discreet, frozen=True):
     name: str
     value: str
 
-    def __repr__(self) -> str:
-        return f"ExecVariable({self.name!r})"
 
-
-class Exec(msgspec.Struct, frozen=True, rename="camel"):
+class Exec(Discreet, frozen=True, rename="camel"):
     command: str
     api_version: str | None = None
     args: tuple[str, ...] | None = None
@@ -53,15 +47,12 @@ class Exec(msgspec.Struct, frozen=True, rename="camel"):
     provide_cluster_info: bool | None = None
     interactive_mode: InteractiveMode | None = None
 
-    def __repr__(self) -> str:
-        return f"Exec({self.command!r})"
-
 
 class AuthProvider(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class User(msgspec.Struct, frozen=True, rename="kebab"):
+class User(Discreet, frozen=True, rename="kebab"):
     client_certificate: str | None = None
     client_certificate_data: str | None = None
     client_key: str | None = None
@@ -73,9 +64,6 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     exec: Exec | None = None
     auth_provider: AuthProvider | None = None
     impersonate: str | None = msgspec.field(default=None, name="as")
-
-    def __repr__(self) -> str:
-        return "User(...)"
 
 
 class Context(msgspec.Struct, frozen=True):

@@ -34,16 +34,18 @@ class Pem:
         """The text as it is now; AuthenticationUnavailable where the file cannot be read."""
         if self.path is None:
             return self.data or b""
-        try:
-            return self.path.read_bytes()
-        except OSError as error:
-            raise AuthenticationUnavailable(
-                f"{self.name}: {self.path} cannot be read ({error.strerror}); restore the file or correct its path"
-            ) from None
-        except ValueError as error:  # NUL in the path
-            raise AuthenticationUnavailable(
-                f"{self.name}: {str(self.path)!r} cannot be read ({error}); correct the path"
-            ) from None
+        return credential_file(self.path, f"{self.name}:", "restore the file or correct its path")
+
+
+def credential_file(path: Path, what: str, remedy: str) -> bytes:
+    """Read a file; AuthenticationUnavailable, which begins with `what` and ends with the remedy, where that fails."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        why = f"{path} cannot be read ({error.strerror})"
+    except ValueError as error:  # NUL in the path
+        why = f"{str(path)!r} cannot be read ({error})"
+    raise AuthenticationUnavailable(f"{what} {why}: {remedy}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from memcached_operator.check.required_permissions import RequiredPermission
 from memcached_operator.check.reviews import Reviews, lacking_of, own_name
 from memcached_operator.permissions import Permission
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Forbidden, KubeError, MalformedAnswer, NotFound, Unauthorized
 
 ACCOUNT = ObjectKey("ops", "memcached-operator")
@@ -18,19 +19,18 @@ LEASE = RequiredPermission(Permission("coordination.k8s.io", "leases", ("get",))
 EVERYWHERE = RequiredPermission(Permission("", "pods", ("list", "watch")), None)
 
 
-class Api:
+class Api(ApiClient):
     """Answers reviews: by a set of allowed verbs, or with errors by the path's end."""
 
     def __init__(self, *allowed: str, **errors: KubeError) -> None:
-        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
         self._allowed = allowed
         self._errors = errors
 
-    async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+    async def request(self, method: str, path: str, **request: Any) -> bytes:
         assert method == "POST"
-        assert body is not None
-        question = json.loads(body)
-        self.requests.append((path, question))
+        question = json.loads(request["body"])
+        self.asked.append((path, question))
         if error := self._errors.get(path.rpartition("/")[2]):
             raise error
         if question["kind"] == "SelfSubjectReview":
@@ -45,15 +45,15 @@ async def test_of_oneself_it_is_asked_by_self_subject_access_reviews() -> None:
     of = {"verb": "patch", "group": "cache.example.com", "resource": "memcacheds", "subresource": "status"}
     spec = {"resourceAttributes": {**of, "namespace": "shop"}}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
-    assert api.requests == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
+    assert api.asked == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
     assert await Reviews(api).granted(LEASE) == set()
-    assert api.requests[-1][1]["spec"]["resourceAttributes"]["name"] == "the-lock", "one object by its name"
+    assert api.asked[-1][1]["spec"]["resourceAttributes"]["name"] == "the-lock", "one object by its name"
 
 
 async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> None:
     api = Api("patch")
     assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
-    ((path, body),) = api.requests
+    ((path, body),) = api.asked
     assert path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert body["kind"] == "SubjectAccessReview"
     assert body["spec"]["user"] == "system:serviceaccount:ops:memcached-operator"
@@ -63,7 +63,7 @@ async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> No
 async def test_who_may_ask_in_a_namespace_alone_asks_there_and_cannot_of_all() -> None:
     api = Api("patch", subjectaccessreviews=Forbidden(403))
     assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
-    path, body = api.requests[-1]
+    path, body = api.asked[-1]
     assert path == "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews"
     assert (body["kind"], body["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
     with pytest.raises(Forbidden):
@@ -78,7 +78,7 @@ async def test_what_is_lacking_is_each_verb_of_each_that_is_not_granted() -> Non
 
 async def test_an_answer_that_is_no_review_is_an_error() -> None:
     class Odd(Api):
-        async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+        async def request(self, method: str, path: str, **_: object) -> bytes:
             return b'{"status": "Success"}'
 
     with pytest.raises(MalformedAnswer):

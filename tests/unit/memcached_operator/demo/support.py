@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,23 @@ import pytest
 from memcached_operator.demo import caching
 from memcached_operator.demo.cluster_state import ClusterState
 from memcached_operator.demo.clusters import DemoCluster
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.errors import Unreachable
 
 Json = dict[str, Any]
+
+
+class AcceptingClient(ApiClient):
+    """Takes every request, and nothing comes of it."""
+
+    def __init__(self, *, down: bool = False) -> None:
+        self.down = down
+        self.writes = Counter()
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        if self.down:
+            raise Unreachable("down")
+        return b'{"metadata": {"generation": 2}}'
 
 
 async def nothing_to_do() -> None:
@@ -24,7 +40,7 @@ async def nothing_to_do() -> None:
 def cluster(*, real_pods: bool = False, kubeconfig: Path = Path("/k/config")) -> DemoCluster:
     """A cluster whose server nobody asks."""
     return DemoCluster(
-        server="https://127.0.0.1:6443", kubeconfig=kubeconfig, audit_log=Path("/k/audit"), real_pods=real_pods,
+        server="https://127.0.0.1:6443", kubeconfig=kubeconfig, real_pods=real_pods,
         what="an API server of a test", pods="made up", kind_installed=nothing_to_do,
     )  # fmt: skip
 

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
 import pytest
 
-from memcached_operator.demo.caching import spread
+from memcached_operator.demo.caching import StepFailedError, spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.demo_command import in_background, run_steps
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext, StepFailedError
-from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.errors import Unreachable
-from tests.unit.memcached_operator.demo.support import cluster, memcached_server, pod, running
-
-
-class AcceptingClient(ApiClient):
-    """Takes every request, and nothing comes of it."""
-
-    def __init__(self, *, down: bool = False) -> None:
-        self.down = down
-        self.writes = Counter()
-
-    async def request(self, method: str, path: str, **_: object) -> bytes:
-        if self.down:
-            raise Unreachable("down")
-        return b'{"metadata": {"generation": 2}}'
+from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, DemoStep, StepContext
+from tests.unit.memcached_operator.demo.support import AcceptingClient, cluster, memcached_server, pod, running
 
 
 def context(state: ClusterState, *, down: bool = False, real_pods: bool = False) -> StepContext:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 
+from memcached_operator.demo.cluster_state import Observer
 from memcached_operator.demo.script import EXAMPLE, STEPS
-from memcached_operator.demo.view import Screen, StepText
-from tests.unit.memcached_operator.demo.support import cluster, pod, running
+from memcached_operator.demo.view import View
+from tests.unit.memcached_operator.demo.support import AcceptingClient, cluster, pod, running
 
 # As long as that of a user with a large number.
 KUBECONFIG = Path("/tmp/memcached-operator-simulator-10000/abcdefgh/kubeconfig")
+LONG = "example-memcached, and what it is about, in a line that is quite long, and then some more of it"
 CLOSING = "8 of 8 steps succeeded; press Ctrl-C to exit"
 
 
@@ -23,17 +24,22 @@ CLOSING = "8 of 8 steps succeeded; press Ctrl-C to exit"
 @pytest.mark.parametrize("closing", ["", CLOSING])
 def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], closing: str) -> None:
     width, height = size
-    done, under_way, yet_to_come = STEPS[:3], STEPS[3], STEPS[4:]
-    steps = [StepText(Text(f"✓ {step.deed}\n  {step.outcome} (1.2 s)\n  seen"), is_over=True) for step in done]
-    steps.append(StepText(Text(f"▶ {under_way.deed}\n  {under_way.outcome}")))
-    steps += [StepText(Text(f"· {step.deed}")) for step in yet_to_come]
-    request = Text("200 patch deployments example-memcached, and what it is about, in a line that is quite long")
+    under_way = STEPS[3]
     state = running(EXAMPLE, 8, address="127.100.200.1")
     ending = pod(EXAMPLE, "old", deletionTimestamp="2026-01-01T00:00:00Z")
     state = dataclasses.replace(state, pods={**state.pods, f"{EXAMPLE}-old": ending})
-    screen = Screen(cluster(kubeconfig=KUBECONFIG), state, steps, (request,) * 60, (request,) * 60, closing)
     console = Console(width=width, height=height, file=io.StringIO(), record=True, force_terminal=True)
-    console.print(screen, height=height, end="")
+    view, observer = View(console, stays=True), Observer(AcceptingClient())
+    observer.state = state
+    view.opens(cluster(kubeconfig=KUBECONFIG), observer, STEPS)
+    for number in range(3):
+        view.came_true(number, 1.2, "seen")
+    view.begins(3)
+    for _ in range(60):
+        view.on_log_line("info", LONG)
+    view.writes = {("deployments.apps", "patch"): 60, ("memcacheds.cache.example.com/status", "patch"): 7}
+    view.closing = closing
+    console.print(view, height=height, end="")
     lines = console.export_text().rstrip("\n").splitlines()
     assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
@@ -42,3 +48,4 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
     for whole in ("https://127.0.0.1:6443", closing, f"▶ {under_way.deed[:30]}", f"{EXAMPLE}-3", "127.100.200.1"):
         assert whole in text
     assert "…" not in text
+    assert width < 120 or "60 patch deployments, 7 patch memcacheds/status" in text

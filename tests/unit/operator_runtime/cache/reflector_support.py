@@ -116,7 +116,7 @@ def _must_be_bytes(chunk: bytes | KubeError) -> bytes:
 class Run:
     """A reflector that has seen all that the server had to say."""
 
-    def __init__(self, *answers: Answer, remedies: dict[type[KubeError], str] | None = None) -> None:
+    def __init__(self, *answers: Answer, crd_hint: str = "") -> None:
         self.server = Server(*answers)
         self.store: Store[Thing] = Store()
         self.changes: list[tuple[Thing | None, Thing | None]] = []
@@ -130,11 +130,11 @@ class Run:
             self.store,
             namespace="ns",
             label_selector="app=x",
-            remedies=remedies,
             clock=self._clock,
             sleep=self._sleep,
             uniform=lambda low, high: high,
         )
+        self.reflector.crd_hint = crd_hint
 
     def _clock(self) -> float:
         # A quarter of a second for each look: enough for an order, too little for a stream to count as healthy.

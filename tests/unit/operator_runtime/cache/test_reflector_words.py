@@ -11,7 +11,6 @@ from operator_runtime.client.errors import (
     AuthenticationUnavailable,
     KubeError,
     MalformedAnswer,
-    NotFound,
     StreamStalled,
     Unreachable,
     classify,
@@ -41,7 +40,7 @@ def _log(caplog: pytest.LogCaptureFixture) -> None:
 async def test_a_missing_crd_is_said_once_with_the_remedy_and_so_is_its_return(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    run = await Run(*[TEXT_404] * 6, [end_mark(10)], remedies={NotFound: "Install the CRD."}).to_the_end()
+    run = await Run(*[TEXT_404] * 6, [end_mark(10)], crd_hint="Install the CRD.").to_the_end()
     assert logged(caplog) == [
         (
             "ERROR",
@@ -75,7 +74,7 @@ CARTS = {"name": "carts", "kind": "Cart", "namespaced": True}
 async def test_what_the_group_has_instead_of_a_missing_kind_is_asked_for_once_and_said(
     caplog: pytest.LogCaptureFixture, resources: object, words: str
 ) -> None:
-    run = Run(*[TEXT_404] * 6, remedies={NotFound: "Install it."})
+    run = Run(*[TEXT_404] * 6, crd_hint="Install it.")
     run.server.discovery = msgspec.json.encode({"kind": "APIResourceList", "resources": resources})
     await run.to_the_end()
     ((_, message),) = logged(caplog)
@@ -91,7 +90,9 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     run.server.discovery = answer
     await run.to_the_end()
     ((_, message),) = logged(caplog)
-    assert "The kind Thing is not served: install its CustomResourceDefinition. The operator retries" in message
+    assert (
+        "The kind Thing is not served: install the definition (CRD) things.example.com. The operator retries" in message
+    )
 
 
 REFUSED, CUT = Unreachable("refused"), Unreachable("reset")

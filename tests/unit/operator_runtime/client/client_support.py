@@ -18,7 +18,7 @@ import orjson
 
 from operator_runtime.client.access.credentials import ClusterAccess, Credentials
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.stream import Stream
+from operator_runtime.client.bounded_bodies import Stream
 
 PATH = "/apis/apps/v1/deployments"
 SILENCE_LIMIT_S = 70.0
@@ -64,9 +64,10 @@ def client_of(
     credentials: FakeCredentials | None = None,
     proxy: str | None = None,
     clock: Callable[[], float] = time.monotonic,
+    timeout_s: float = 20.0,
 ) -> ApiClient:
     access = ClusterAccess(server, None, "a test", credentials or FakeCredentials(), proxy=proxy)
-    return ApiClient(access, user_agent=USER_AGENT, timeout_s=20.0, clock=clock)
+    return ApiClient(access, user_agent=USER_AGENT, timeout_s=timeout_s, clock=clock)
 
 
 def deployment(namespace: str, name: str, uid: str = "u") -> bytes:

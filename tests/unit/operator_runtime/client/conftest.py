@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from operator_runtime.client.errors import classify
-from operator_runtime.client.watch import Mode, Watch
-from tests.unit.operator_runtime.client.watch_support import Sink, bookmark
+from operator_runtime.client.watch import Watch
+from tests.unit.operator_runtime.client.watch_support import Mode, Sink, bookmark, mode_of
 from tests.unit.things import Thing, decode
 
 
@@ -40,7 +40,7 @@ def paging(watch: Watch[Thing], sink: Sink) -> Watch[Thing]:
     """A watch whose server has no streaming lists and that has asked for the first page."""
     watch.next_request()
     watch.ended(classify(422), 0.1, 0)
-    assert watch.next_request().mode is Mode.PAGES
+    assert mode_of(watch.next_request()) is Mode.PAGES
     sink.take()
     return watch
 

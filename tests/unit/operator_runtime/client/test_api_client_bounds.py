@@ -104,7 +104,7 @@ async def client_before(
 
     async with serving(handler) as server:
         url, proxy = ("https://10.0.0.1:6443", server.url) if proxied else (server.url, None)
-        async with client_of(url, proxy=proxy) as client:
+        async with client_of(url, proxy=proxy, timeout_s=LIMIT_S) as client:
             yield client
             await connection_ended(server)
 
@@ -166,14 +166,14 @@ async def test_a_watch_that_the_server_does_not_end_is_ended(act: Act, begun: as
 async def test_a_call_is_over_in_its_time(act: Act, begun: asyncio.Event, skip: Skip) -> None:
     async with client_before(act, expected=begun) as client:
         with pytest.raises(Unreachable, match=f"GET {PATH}: "):
-            await overdue(client.request("GET", PATH, timeout_s=LIMIT_S), begun, skip)
+            await overdue(client.request("GET", PATH), begun, skip)
 
 
 @pytest.mark.parametrize("act", WITHOUT_AN_ANSWER, ids=named)
 async def test_a_call_by_a_proxy_is_over_in_its_time(act: Act, begun: asyncio.Event, skip: Skip) -> None:
     async with client_before(act, proxied=True, expected=begun) as client:
         with pytest.raises(Unreachable):
-            await overdue(client.request("GET", PATH, timeout_s=LIMIT_S), begun, skip)
+            await overdue(client.request("GET", PATH), begun, skip)
 
 
 # How much is read.
@@ -183,7 +183,7 @@ Call = Callable[[ApiClient], Coroutine[Any, Any, None]]
 
 
 async def call(client: ApiClient) -> None:
-    await client.request("GET", PATH, timeout_s=SILENCE_LIMIT_S)
+    await client.request("GET", PATH)
 
 
 BOTH = pytest.mark.parametrize("request_once", [call, refused_watch])

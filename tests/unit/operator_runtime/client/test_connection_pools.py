@@ -54,7 +54,7 @@ async def test_calls_share_a_warm_connection_and_watches_take_none_of_it(monkeyp
 
 async def test_connections_are_kept_alive_by_the_kernel() -> None:
     async with streamed(three_lines_and_silence) as stream:
-        transport = stream._answer.transport
+        transport = stream._answer._connection.transport
         assert transport is not None
         raw = transport.get_extra_info("socket")
         assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
@@ -83,7 +83,7 @@ async def test_a_watch_that_is_left_by_tls_does_not_wait_for_the_servers_farewel
     async with serving(three_lines_and_silence, context) as server, client_of(server.url, credentials) as client:
         async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
             assert await stream.read()
-            transport = stream._answer.transport
+            transport = stream._answer._connection.transport
             assert transport is not None
             raw = transport.get_extra_info("socket")
         for _ in range(2):  # for what is done soon; nothing comes over the wire meanwhile

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from operator_runtime.client.errors import Expired, MalformedAnswer
-from operator_runtime.client.watch import Mode, Watch
-from tests.unit.operator_runtime.client.watch_support import HTML, Sink, bookmark, event, status
+from operator_runtime.client.watch import Watch
+from tests.unit.operator_runtime.client.watch_support import HTML, Mode, Sink, bookmark, event, mode_of, status
 from tests.unit.things import Thing, decode, thing
 
 # What is asked for.
@@ -16,7 +16,7 @@ from tests.unit.things import Thing, decode, thing
 
 def test_the_first_request_is_a_streaming_list_of_the_newest_state(watch: Watch[Thing], sink: Sink) -> None:
     request = watch.next_request()
-    assert (request.mode, request.streams) == (Mode.STREAMING_LIST, True)
+    assert (mode_of(request), request.streams) == (Mode.STREAMING_LIST, True)
     assert request.query == {
         "watch": "1",
         "allowWatchBookmarks": "true",

@@ -21,7 +21,7 @@ from operator_runtime.client.errors import (
     classify,
     classify_response,
 )
-from operator_runtime.client.watch import Mode, Watch
+from operator_runtime.client.watch import Watch
 from operator_runtime.client.watch_ends import (
     BACKOFF_FIRST_S,
     BACKOFF_LONGEST_S,
@@ -32,7 +32,7 @@ from operator_runtime.client.watch_ends import (
     Cause,
     Pause,
 )
-from tests.unit.operator_runtime.client.watch_support import Sink, bookmark, event, status
+from tests.unit.operator_runtime.client.watch_support import Mode, Sink, bookmark, event, mode_of, status
 from tests.unit.things import Thing, thing
 
 TEXT_404 = classify_response(404, b"404 page not found\n")
@@ -67,7 +67,7 @@ def test_each_shape_of_410_means_a_new_snapshot_at_once(
     assert isinstance(error, Expired)
     assert resumed.ended(error, 0.1, 200) == Pause(0.0, Cause.EXPIRED, 1)
     assert resumed.resource_version == ""
-    assert resumed.next_request().mode is Mode.STREAMING_LIST
+    assert mode_of(resumed.next_request()) is Mode.STREAMING_LIST
     assert sink.take() == [("begin",)]
 
 
@@ -172,9 +172,9 @@ def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_snapshot_unless_
     resumed: Watch[Thing], failure: KubeError | None, then: Mode
 ) -> None:
     for _ in range(RESUME_TRIES):
-        assert resumed.next_request().mode is Mode.RESUMED
+        assert mode_of(resumed.next_request()) is Mode.RESUMED
         resumed.ended(failure, 0.1, 10)
-    assert resumed.next_request().mode is then
+    assert mode_of(resumed.next_request()) is then
 
 
 # Backoff.

@@ -19,9 +19,9 @@ from operator_runtime.client.errors import (
     classify,
     classify_response,
 )
-from operator_runtime.client.watch import STREAMING_TRIES, Mode, Watch
+from operator_runtime.client.watch import STREAMING_TRIES, Watch
 from operator_runtime.client.watch_ends import Cause, Pause
-from tests.unit.operator_runtime.client.watch_support import HTML, Sink, bookmark, event, page, status
+from tests.unit.operator_runtime.client.watch_support import HTML, Mode, Sink, bookmark, event, mode_of, page, status
 from tests.unit.things import Thing, decode, thing
 
 # The snapshot, by a streaming list.
@@ -44,7 +44,7 @@ def test_only_a_true_end_mark_completes_a_snapshot(watch: Watch[Thing], end: obj
     watch.next_request()
     watch.line(bookmark(100, end=end))
     assert watch.resource_version == ""
-    assert watch.next_request().mode is Mode.STREAMING_LIST
+    assert mode_of(watch.next_request()) is Mode.STREAMING_LIST
 
 
 def test_an_end_mark_without_a_version_is_no_snapshot(watch: Watch[Thing], sink: Sink) -> None:
@@ -58,7 +58,7 @@ def test_a_streaming_list_that_breaks_before_its_end_mark_begins_anew(watch: Wat
     watch.next_request()
     watch.line(event("ADDED", thing("a", 20)))
     assert watch.ended(None, 5.0, 300).cause is Cause.SHORT
-    assert watch.next_request().mode is Mode.STREAMING_LIST
+    assert mode_of(watch.next_request()) is Mode.STREAMING_LIST
     assert sink.take() == [("begin",), ("put", "a", "20"), ("begin",)]
 
 
@@ -68,12 +68,12 @@ def test_a_server_that_refuses_streaming_lists_is_asked_for_pages_at_once_and_fo
 ) -> None:
     watch.next_request()
     assert watch.ended(classify(code), 0.1, 0) == Pause(0.0, Cause.UNSUPPORTED, 1)
-    assert watch.next_request().mode is Mode.PAGES
+    assert mode_of(watch.next_request()) is Mode.PAGES
     watch.page(page("7"))
     watch.ended(None, 0.1, 100)
     watch.next_request()
     watch.ended(Expired(410), 0.1, 100)
-    assert watch.next_request().mode is Mode.PAGES
+    assert mode_of(watch.next_request()) is Mode.PAGES
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_server_that_refuses_streaming_lists_is_asked_for_pages_at_once_and_fo
 )
 def test_pages_are_tried_after_streaming_lists_failed_again(watch: Watch[Thing], failure: KubeError | None) -> None:
     for _ in range(STREAMING_TRIES):
-        assert watch.next_request().mode is Mode.STREAMING_LIST
+        assert mode_of(watch.next_request()) is Mode.STREAMING_LIST
         watch.ended(failure, 70.0, 0)
-    assert watch.next_request().mode is Mode.PAGES
+    assert mode_of(watch.next_request()) is Mode.PAGES
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_trouble_that_says_nothing_about_streaming_lists_changes_nothing(
     watch: Watch[Thing], failure: KubeError
 ) -> None:
     for _ in range(STREAMING_TRIES + 1):
-        assert watch.next_request().mode is Mode.STREAMING_LIST
+        assert mode_of(watch.next_request()) is Mode.STREAMING_LIST
         watch.ended(failure, 0.1, 0)
 
 
@@ -109,7 +109,7 @@ def test_pages_are_followed_by_their_continue_token_with_the_same_selector(pagin
     assert paging.ended(None, 0.1, 100) == Pause(0.0, Cause.CLOSED, 0)
     assert paging.resource_version == ""
     request = paging.next_request()
-    assert (request.mode, request.streams) == (Mode.PAGES, False)
+    assert (mode_of(request), request.streams) == (Mode.PAGES, False)
     assert request.query == {"labelSelector": "app=x", "limit": "2", "continue": "token/+"}
     assert paging.page(page("7", "c")) is True
     assert paging.ended(None, 0.1, 100) == Pause(0.0, Cause.CLOSED, 0)
@@ -166,7 +166,7 @@ def test_what_is_no_list_is_malformed_and_completes_nothing(
         paging.page(body)
     assert sink.take() == []
     assert paging.ended(MalformedAnswer(words), 0.1, len(body)).cause is Cause.MALFORMED
-    assert paging.next_request().mode is Mode.PAGES
+    assert mode_of(paging.next_request()) is Mode.PAGES
 
 
 @pytest.mark.parametrize(("code", "kind"), [(410, Expired), (403, Forbidden), ("410", ServerError)])

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from operator_runtime.client.watch import Request
 from tests.unit.things import thing
 
 HTML = b"<html><body>Please log in</body></html>"
+
+
+class Mode(StrEnum):
+    STREAMING_LIST = "streaming list"
+    PAGES = "paged list"
+    RESUMED = "watch"
+
+
+def mode_of(request: Request) -> Mode:
+    """What a request is for, by its query."""
+    if "sendInitialEvents" in request.query:
+        return Mode.STREAMING_LIST
+    return Mode.RESUMED if request.streams else Mode.PAGES
 
 
 @dataclass

@@ -51,6 +51,7 @@ from tests.unit.operator_runtime.controller.controller_support import (
     quick_queue,
     running,
 )
+from tests.unit.operator_runtime.workqueue.queue_support import failures_of
 
 # What an end means
 
@@ -59,7 +60,7 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
     reconciler = Reconciler(*[Unreachable("refused")] * 3, never)
     async with playing(reconciler, drain_timeout_s=0.0) as (controller, _):
         await reconciler.wait_for_calls(4)
-        assert controller.queue.failures("a") == 3
+        assert failures_of(controller.queue, "a") == 3
         assert controller.queue.retries == 3
 
 
@@ -71,7 +72,7 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
             ReconcileOutcome.SUCCESS,
         ]
         assert controller.queue.retries == 2
-        assert controller.queue.failures("a") == 0
+        assert failures_of(controller.queue, "a") == 0
 
 
 @pytest.mark.parametrize("seconds", [-1, math.nan, "5", timedelta(seconds=5), None])
@@ -136,7 +137,7 @@ async def test_a_terminal_error_waits_for_the_next_change() -> None:
     async with playing(reconciler) as (controller, outcomes):
         assert await outcomes.wait_for(2) == [ReconcileOutcome.ERROR, ReconcileOutcome.TERMINAL]
         assert controller.queue.next_deadline() is None
-        assert controller.queue.failures("a") == 0
+        assert failures_of(controller.queue, "a") == 0
         controller.queue.add("a")
         assert (await outcomes.wait_for(3))[2] == ReconcileOutcome.SUCCESS
 

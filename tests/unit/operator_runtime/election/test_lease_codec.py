@@ -6,7 +6,7 @@ import msgspec
 import orjson
 import pytest
 
-from operator_runtime.election.lease_state import Lease, WriteLease, lease_body, lease_of, micro_time
+from operator_runtime.election.lease_state import Lease, WriteLease, lease_body, lease_of
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
 LEASE = Lease("uid-1", "7", "them", 15.0, "2026-01-01T00:00:00.000000Z", 3)
@@ -56,7 +56,9 @@ def test_what_is_no_lease_is_refused() -> None:
     ],
 )
 def test_times_are_in_utc_with_six_digits(when: datetime, text: str) -> None:
-    assert micro_time(when) == text
+    spec = lease_body(WriteLease(None, "me", 15, None, 0), "lock", "ops", when)["spec"]
+    assert isinstance(spec, dict)
+    assert spec["renewTime"] == text
 
 
 def test_a_new_lease_is_whole() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.objects.managed_fields import Writer, Writers
+from operator_runtime.objects.managed_fields import Writers
 
 OPERATOR, KUBECTL, HELM, CONTROLLER = "memcached-operator", "kubectl-edit", "helm", "kube-controller-manager"
 UID = "eba450eb-158b-4e83-8977-681c598117da"
@@ -66,7 +66,8 @@ def test_a_field_belongs_to_the_manager_that_wrote_it_or_all_around_it_or_someth
 
 
 def test_a_writer_says_by_which_subresource_and_when() -> None:
-    assert Writers(LIVE).owners("spec.replicas") == [Writer(KUBECTL, "2026-11-21T12:03:00Z", "scale")]
+    (writer,) = Writers(LIVE).owners("spec.replicas")
+    assert (writer.manager, writer.time, writer.subresource) == (KUBECTL, "2026-11-21T12:03:00Z", "scale")
 
 
 def test_who_wrote_the_object_at_all_is_told_apart_from_who_writes_its_status() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Forbidden, Unreachable
-from operator_runtime.client.response_identity import Expected
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer
 from operator_runtime.serving.metrics_authentication import (
     ACCOUNT_S,
@@ -37,8 +37,8 @@ SHOPS = "/metrics/shops"
 USER = {"uid": "u-1", "groups": ["a", "b"], "extra": {"key": ["value"]}}
 
 
-@dataclass
-class Reviews:
+@dataclass(eq=False)
+class Reviews(ApiClient):
     """Knows one token, and whether its account may, by path if not everywhere."""
 
     token: str = "good"
@@ -48,10 +48,10 @@ class Reviews:
     expected: list[tuple[str, Any]] = field(default_factory=list)
     go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
 
-    async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes:
+    async def request(self, method: str, path: str, **request: Any) -> bytes:
         assert method == "POST"
         await asyncio.sleep(0)
-        question = msgspec.json.decode(body)
+        question = msgspec.json.decode(request["body"])
         assert path.endswith(f"/{question['kind'].lower()}s")
         assert path.startswith(f"/apis/{question['apiVersion']}/")
         self.expected.append((question["kind"], question["spec"]))
@@ -67,8 +67,7 @@ class Reviews:
             path = question["spec"]["nonResourceAttributes"]["path"]
             status = {"allowed": self.allowed and (self.paths is None or path in self.paths)}
         answer = msgspec.json.encode(question | {"status": status})
-        assert expected is not None
-        expected.check(answer)
+        request["expected"].check(answer)
         return answer
 
     def kinds(self) -> list[str]:

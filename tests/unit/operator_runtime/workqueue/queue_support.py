@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from operator_runtime.client.retry import Backoff
 from operator_runtime.workqueue.queue import WorkQueue
 
@@ -23,6 +25,12 @@ def take_all(queue: WorkQueue[str]) -> list[str]:
         taken.append(key)
         queue.done(key)
     return taken
+
+
+def failures_of(queue: WorkQueue[Any], key: object) -> int:
+    """Counted failures of a key since it last worked."""
+    failures = queue._failures.get(key)
+    return 0 if failures is None else failures.own + failures.bounded
 
 
 def held(queue: WorkQueue[str]) -> list[object]:

@@ -9,7 +9,7 @@ import pytest
 
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S, RETRY_BACKOFF, WorkQueue
-from tests.unit.operator_runtime.workqueue.queue_support import hand_out
+from tests.unit.operator_runtime.workqueue.queue_support import failures_of, hand_out
 
 
 def fail_once(queue: WorkQueue[str]) -> None:
@@ -31,7 +31,7 @@ def test_a_failed_key_comes_back_after_a_growing_backoff_with_its_priority(
         assert queue.get_nowait() == "a"
         assert queue.fail("a") == delay_s
         queue.done("a")
-        assert queue.failures("a") == failures
+        assert failures_of(queue, "a") == failures
         assert queue.get_nowait() is None
         clock.advance(delay_s)
         assert queue.depth() == {LOW_PRIORITY: 1}
@@ -42,7 +42,7 @@ def test_forget_makes_the_next_failure_a_first_one(queue: WorkQueue[str]) -> Non
     hand_out(queue, "a")
     queue.fail("a")
     queue.forget("a")
-    assert queue.failures("a") == 0
+    assert failures_of(queue, "a") == 0
     assert queue.fail("a") == 1.0
 
 
@@ -55,11 +55,11 @@ def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
         hand_out(queue, "a")
         assert queue.fail("a") == 1.0 - passed_s
         queue.done("a")
-        assert queue.failures("a") == 1
+        assert failures_of(queue, "a") == 1
     clock.advance_to(101.0)
     assert queue.get_nowait() == "a"
     assert queue.fail("a") == 2.0
-    assert queue.failures("a") == 2
+    assert failures_of(queue, "a") == 2
 
 
 def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
@@ -70,7 +70,7 @@ def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
     hand_out(queue, "a")
     clock.advance_to(130.0)
     assert queue.fail("a") == 2.0
-    assert queue.failures("a") == 2
+    assert failures_of(queue, "a") == 2
 
 
 @pytest.mark.parametrize("during_the_attempt", [True, False])
@@ -109,7 +109,7 @@ def test_bounded_failures_leave_no_patience_behind_for_the_others(queue: WorkQue
     assert [fail_when_due(queue, clock, math.inf) for _ in range(3)] == [1.0, 2.0, 4.0]
     assert fail_when_due(queue, clock, 4.0) == 4.0
     assert fail_when_due(queue, clock, math.inf) == 8.0
-    assert queue.failures("a") == 10
+    assert failures_of(queue, "a") == 10
 
 
 def test_a_bounded_failure_moves_up_a_retry_that_was_far_away(queue: WorkQueue[str], clock: FakeClock) -> None:
@@ -158,5 +158,5 @@ def test_a_requeue_keeps_the_priority_unless_another_is_given(queue: WorkQueue[s
     queue.done("b")
     clock.advance(1.0)
     assert queue.depth() == {LOW_PRIORITY: 1, 4: 1}
-    assert queue.failures("a") == 0
+    assert failures_of(queue, "a") == 0
     assert queue.retries == 0

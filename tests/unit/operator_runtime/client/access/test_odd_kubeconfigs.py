@@ -121,7 +121,7 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         ),
         (with_cluster_field("certificate-authority: ~nobody/ca.crt"), "No such file"),
         (with_cluster_field("certificate-authority-data: YQ=="), "no PEM certificate in it; one begins with"),
-        (text(user='client-certificate: "a\\0b", client-key: k'), "client-certificate of user u .* correct the path"),
+        (text(user='client-certificate: "a\\0b", client-key: k'), "client-certificate of user u .* correct its path"),
         (text(user="client-certificate-data: YQ==, client-key-data: YQ=="), "take both from one place"),
         (text(user='tokenFile: "a\\0b"'), r"a\\x00b' cannot be read .*correct tokenFile of user u in ~/config"),
         # Plugins.
