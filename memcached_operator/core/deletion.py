@@ -168,7 +168,7 @@ class Deletion:
         self.progress = access.owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
             *(FINALIZER, access.client, MEMCACHEDS, self._clean_up),
-            add=access.config.finalizer,
+            add=access.settings.finalizer,
             events=None,
             owners=access.owners,
         )

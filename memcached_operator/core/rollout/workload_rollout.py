@@ -112,7 +112,7 @@ class WorkloadRollout:
             moving is not None and live is not None and live.holder != moving.made_with.get(HOLDER_ANNOTATION, "")
         )
         change = WorkloadChange(
-            self._access.config.workload(kind, memcached, replicas, spec, paused, restart),
+            self._access.workload(kind, memcached, replicas, spec, paused, restart),
             live,
             is_target=kind == plan.target,
             restart=restart,
@@ -125,9 +125,7 @@ class WorkloadRollout:
         specified = without_step(spec, read_spec(memcached.spec).memory, live.memory)
         if specified is spec:
             return change
-        first = replace(
-            change, desired=self._access.config.workload(kind, memcached, replicas, specified, paused, restart)
-        )
+        first = replace(change, desired=self._access.workload(kind, memcached, replicas, specified, paused, restart))
         is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 

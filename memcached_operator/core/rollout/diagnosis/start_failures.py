@@ -169,9 +169,6 @@ def _blocking_pod(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
     return Problem(Reason.NOT_CONTROLLED, message, blocking=False)
 
 
-logger = logging.getLogger(__name__)
-
-
 class MountFailures:
     """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
 

@@ -113,7 +113,7 @@ class LiveMemory:
                 self._resizes = await self._access.client.serves(RESIZABLE_PODS, "resize")
             except (KubeError, ValueError) as error:
                 logger.debug("whether pods can be resized is not known: %s", error)
-        return Means(self._access.config.credentials, self._resizes)
+        return Means(self._access.settings.server_credentials, self._resizes)
 
     async def resize(
         self,
