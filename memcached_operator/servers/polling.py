@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from memcached_operator.servers.certificates import read_certificate
 from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, without_credentials
@@ -14,7 +14,7 @@ from memcached_operator.servers.server_connection import Endpoint, Failure
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import StatsCache, is_queried
 from memcached_operator.servers.text_protocol import Response, query
-from operator_runtime import Channel, ObjectKey
+from operator_runtime import Channel, ObjectKey, Store
 
 logger = logging.getLogger(__name__)
 
@@ -30,16 +30,11 @@ _MISSING_AT_ONCE: Final = 25
 Query = Callable[[Endpoint, float], Awaitable[Response]]
 
 
-class _Pods(Protocol):
-    def __len__(self) -> int: ...
-    def get(self, key: ObjectKey) -> QueriedPod | None: ...
-
-
 class Servers(Protocol):
     """Servers of all Memcacheds, as the caches have them."""
 
     @property
-    def pods(self) -> _Pods:
+    def pods(self) -> Store[Any]:
         """Pods as they are now."""
 
     def each_server(self) -> Iterator[QueriedPod]:
@@ -93,7 +88,7 @@ class Rounds:
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))
             before = missing.pop(uid)
-            pod = self._servers.pods.get(ObjectKey(before.namespace, before.name))
+            pod: QueriedPod | None = self._servers.pods.get(ObjectKey(before.namespace, before.name))
             if pod is not None and pod.uid == uid and is_queried(pod):
                 self._seen.add(uid)
                 found.append(pod)
