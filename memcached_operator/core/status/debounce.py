@@ -117,10 +117,10 @@ class StatusDebounce:
 
 def awaited_pods(observed: Observation) -> int | None:
     """Count the desired pods, where servers that start are all that is waited for; else None."""
-    holds = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
+    holds = observed.is_paused or observed.done.hold is not Hold.NONE or observed.done.rollout.is_underway
     more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
     drains = observed.servers is None or observed.servers.draining
-    return None if more or drains or observed.workload is None else observed.size
+    return None if more or drains or observed.done.workload is None else observed.size
 
 
 def is_complete(desired: Status, last: Status, size: int | None) -> bool:
