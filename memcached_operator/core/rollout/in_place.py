@@ -86,44 +86,9 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
     return pod.rewritten and pod.image != image
 
 
-def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Report whether it was given the present template in its pod, as that can be done: it may be late, or be back."""
-    request = requested(pod)
-    return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
-
-
 def has_ended(pod: PodRecord) -> bool:
     """Report whether a container has ended, and its node starts it again."""
     return pod.down and pod.problem.reason in _ENDED
-
-
-def is_restarting(pod: PodRecord, now_s: float) -> bool:
-    """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
-    request = requested(pod)
-    failed = pod.down and bool(pod.problem) and not has_ended(pod)
-    return request is not None and pod.restarts <= request.restarts and not failed and restart_left_s(pod, now_s) > 0.0
-
-
-def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Report whether it serves by the present template.
-
-    One that was given its former image back need not have restarted: its node could not be reached meanwhile.
-    """
-    request = requested(pod)
-    if request is None or not is_in_progress(pod, workload) or not pod.ready:
-        return False
-    return pod.restarts > request.restarts or (
-        pod.template_hash == workload.template_hash and not restart_left_s(pod, now_s)
-    )
-
-
-def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Report whether a server that was given back what it ran before has not come to run that again, in its time.
-
-    Any that is changed to something new stops the rollout; this one is what people come back to.
-    """
-    back = is_in_progress(pod, workload) and pod.template_hash == workload.template_hash
-    return back and pod.down and not pod.ready and not restart_left_s(pod, now_s)
 
 
 def restart_left_s(pod: PodRecord, now_s: float) -> float:

@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
-from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome, soonest
+from memcached_operator.core.outcome import EMPTY, Outcome, refused_write, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.start_failures import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
@@ -145,12 +144,9 @@ class ServerRollout:
         except (TooManyRequests, Conflict) as error:
             message = f"{pod.name} cannot be replaced yet: {error.message or error}"
             return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
-        except ServerError as error:
-            # As where two disruption budgets select one pod.
-            return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
-        except (Forbidden, Invalid) as error:  # an admission policy answers with a code that its author chose
-            message = f"{pod.name} cannot be replaced: {error.message or error}"
-            return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
+        except (ServerError, Forbidden, Invalid) as error:
+            # As where two disruption budgets select one pod; a policy answers with a code that its author chose.
+            return refused_write(self._access.client, PODS, pod, f"{pod.name} cannot be replaced", error)
         left = f", {stale - 1} more to follow" if stale > 1 else ""
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})

@@ -44,7 +44,6 @@ class MoveAwaited(Enum):
     """Cause of a wait."""
 
     FORMER_CLIENTS = "clients of the former list"
-    PURGE = "the purge"
     HOLDER = "the holder to be ready"
     CONFIRMATION = "a server to confirm its peers"
     BEGUN = "what began before"
