@@ -152,7 +152,7 @@ async def _logged_in(
         if first is None or isinstance(first, Failure):
             return first
         if first == b"STORED":
-            rest = _after(first, received)
+            rest = received[len(first) + 2 :]
             return read(rest) if rest else None
         # Which of the two depends on whether more came with the login.
         if first in (_WRONG_LOGIN, _UNAUTHENTICATED):
@@ -172,25 +172,27 @@ def first_line(received: bytes) -> bytes | Failure | None:
     return line
 
 
-def _after(line: bytes, received: bytes) -> bytes:
-    return received[len(line) + 2 :]
-
-
 def answer_of(received: bytes) -> StatsAnswer | Failure | None:
     """Parse the answers to `stats`, and to `stats items` if there are items; None while they are not whole."""
-    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
-    if end == 1:  # there is none
-        found = stats_of(received)
-        return found if isinstance(found, Failure) else None
-    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
-    if stats is None or isinstance(stats, Failure):
-        return stats
-    items = stats_of(rest)
+    found = two_stats_of(received)
+    if found is None or isinstance(found, Failure):
+        return found
+    stats, items = found
     if isinstance(items, Failure):
         return StatsAnswer.of(stats) if items.kind is ErrorKind.REFUSED else items
     if items is None:
         return MALFORMED if len(received) > MAX_BYTES else None
     return StatsAnswer.of(stats, items)
+
+
+def two_stats_of(received: bytes) -> tuple[Stats, Stats | Failure | None] | Failure | None:
+    """The lines of `stats`, and what came by now of other statistics after them; None while those are not whole."""
+    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
+    if end == 1:  # there is none
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats = stats_of(received[: end + len(_END)])
+    return stats if stats is None or isinstance(stats, Failure) else (stats, stats_of(received[end + len(_END) :]))
 
 
 def stats_of(received: bytes) -> Stats | Failure | None:
@@ -213,7 +215,7 @@ def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
             return first
         if first != b"OK":
             return _complaint(first)
-        received = _after(first, received)
+        received = received[len(first) + 2 :]
     return stats_of(received)
 
 
