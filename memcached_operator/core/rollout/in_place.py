@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from memcached_operator.core.objects import labels
+from memcached_operator.core.objects.memory_annotation import count_of
 from memcached_operator.core.objects.workload_types import PodTemplateSpec, WorkloadManifest
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -23,8 +24,6 @@ _COMPLETED: Final = "Completed"
 # Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
 # the node waits before it does, as it started the container within the last minutes, too.
 _ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
-# The longest number in a request: a count of restarts, or a time in seconds since 1970.
-_MOST_DIGITS: Final = 10
 
 
 class RestartRequest(NamedTuple):
@@ -50,20 +49,9 @@ def requested(pod: PodRecord) -> RestartRequest | None:
         return None
     try:
         template_hash, restarts, since_s = pod.in_place.split(" ")
-        return RestartRequest(template_hash, _count(restarts), _count(since_s))
+        return RestartRequest(template_hash, count_of(restarts), count_of(since_s))
     except ValueError:
         return None
-
-
-def _count(text: str) -> int:
-    """A number that the operator wrote.
-
-    Raises:
-        ValueError: it is none, as of another client that wrote it: longer than any, for one.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise ValueError(f"no count: {text[:_MOST_DIGITS]}")
-    return int(text)
 
 
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
