@@ -22,9 +22,8 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
-from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
+from memcached_operator.core.rollout.live.live_memory import SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
-from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, own_image
@@ -54,13 +53,7 @@ class Objects:
         }
         self.adoption = Adoption(access)
         self.lock = RolloutLock(lambda: rollouts_left(caches), access.enqueue)
-        self._workloads = WorkloadRollout(
-            access,
-            workloads,
-            LiveMemory(access, set_limit),
-            ServerRollout(access),
-            self.lock,
-        )
+        self._workloads = WorkloadRollout(access, workloads, set_limit, self.lock)
         self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
             for each in caches.auxiliary
