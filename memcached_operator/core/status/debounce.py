@@ -148,12 +148,8 @@ def _holds(status: Status, type_: str) -> bool:
     return condition is not None and condition.status == "True"
 
 
-Awaited = Callable[[ObjectKey], int | None]
-"""How many pods a Memcached is to have before an event of its servers is worth a reconcile; None where each is."""
-
-
 class ServerPredicates:
-    def __init__(self, caches: Caches, awaited: Awaited) -> None:
+    def __init__(self, caches: Caches, awaited: Callable[[ObjectKey], int | None]) -> None:
         self._caches = caches
         self._awaited = awaited
 

@@ -11,7 +11,6 @@ import msgspec
 from memcached_operator.api.status import Problem, Reason, Status, first_names, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
-from memcached_operator.core.objects.service import is_load_balanced
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
@@ -148,7 +147,7 @@ def observed(
 
 
 def _advice(spec: Spec) -> Iterator[Problem]:
-    if is_load_balanced(spec):
+    if spec.service.type == "ClusterIP" and spec.size > 1:
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
