@@ -41,8 +41,6 @@ class NotMoved(Enum):
 
 
 class MoveAwaited(Enum):
-    """Cause of a wait."""
-
     FORMER_CLIENTS = "clients of the former list"
     HOLDER = "the holder to be ready"
     CONFIRMATION = "a server to confirm its peers"
@@ -173,7 +171,6 @@ class MoveSituation:
 
     @property
     def connected(self) -> Sequence[MovingServer]:
-        """Servers that have peers."""
         return [each for each in self.servers if each.is_connected]
 
 
