@@ -48,7 +48,6 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def owner(self) -> MemcachedOwner:
-        """Owner as the objects that it owns name it."""
         return MemcachedOwner(self.name, self.namespace, self.uid)
 
     @property
@@ -117,7 +116,7 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 
 
 def _status_of(memcached: MemcachedRecord) -> _Status:
-    """Its status; an empty one where that cannot be read, as it is written anew."""
+    """Decode its status; an empty one where that cannot be read, as it is written anew."""
     with suppress(*UNDECODABLE):
         return decode_nested(_decode_status, memcached.status) if memcached.status else _NO_STATUS
     return _NO_STATUS
