@@ -13,7 +13,7 @@ from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, withou
 from memcached_operator.servers.server_connection import Endpoint, Failure
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import StatsCache, is_queried
-from memcached_operator.servers.text_protocol import Response, query
+from memcached_operator.servers.text_protocol import query
 from operator_runtime import Channel, ObjectKey, Store
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ AT_ONCE: Final = 16
 # At most so many besides those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
-Query = Callable[[Endpoint, float], Awaitable[Response]]
+Query = Callable[[Endpoint, float], Awaitable[tuple[StatsAnswer | Failure, bytes]]]
 
 
 class Servers(Protocol):
@@ -155,11 +155,11 @@ class Poller:
     async def _query_server(self, pod: QueriedPod) -> None:
         try:
             resolved = await self._endpoints(pod)
-            response = await self._query(resolved.endpoint, TIMEOUT_S)
+            answer, shown = await self._query(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
-        answer = resolved.explained(response.answer) if isinstance(response.answer, Failure) else response.answer
-        certificate = read_certificate(response.certificate) if response.certificate else None
+        answer = resolved.explained(answer) if isinstance(answer, Failure) else answer
+        certificate = read_certificate(shown) if shown else None
         key = pod.memcached_key
         due = resolved.due or None
         is_change = self._stats_cache.record(pod, answer, certificate, self._now(), due=due)

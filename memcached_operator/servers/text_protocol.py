@@ -42,17 +42,6 @@ Stats = Mapping[bytes, bytes]
 """Value by name, as `STAT name value` has them."""
 
 
-class Response(NamedTuple):
-    """Response of a server, and the certificate that it showed.
-
-    Attributes:
-        certificate: DER, b"" for none.
-    """
-
-    answer: StatsAnswer | Failure
-    certificate: bytes = b""
-
-
 MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
 
 
@@ -102,10 +91,10 @@ def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
     return found, next((line for line in block.splitlines() if line != b"OK" and not _ITEM.match(line)), b"")
 
 
-async def query(endpoint: Endpoint, timeout_s: float) -> Response:
-    """Query a server by `stats` and `stats items`."""
+async def query(endpoint: Endpoint, timeout_s: float) -> tuple[StatsAnswer | Failure, bytes]:
+    """Query a server by `stats` and `stats items`; the second result: see `exchange`."""
     request = endpoint.before + b"stats\r\nstats items\r\n"
-    return Response(*await _logged_in(endpoint, request, answer_of, timeout_s))
+    return await _logged_in(endpoint, request, answer_of, timeout_s)
 
 
 async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:
