@@ -75,7 +75,6 @@ def group_error(group: str = GROUP) -> str | None:
 
 
 def parser_of(name: str) -> Parser:
-    """Make the parser of a command's flags."""
     command, prog = COMMANDS[name], f"{PROGRAM.name} {name}"
     parser = Parser(prog=prog, usage=f"{prog} [flags]", description=command.description or command.help)
     command.add_flags(parser)

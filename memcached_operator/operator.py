@@ -7,7 +7,6 @@ from functools import partial
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.api import names
-from memcached_operator.core.access import Config
 from memcached_operator.core.metrics import condition_family, memcached_families
 from memcached_operator.core.objects.labels import POD_SELECTOR
 from memcached_operator.core.objects.owned_kind import OwnedKind
@@ -67,16 +66,6 @@ def set_up(operator: Operator, settings: Settings) -> None:
         },
     )
     caches.index()
-    config = Config(
-        image=settings.memcached_image,
-        user_id=settings.memcached_user_id,
-        operator_namespace=operator.own_namespace,
-        operator_image=settings.operator_image,
-        status_delay_s=settings.status_interval_ms / 1000,
-        finalizer=settings.finalizer,
-        credentials=settings.server_credentials,
-        memory_scaling_window_s=settings.memory_scaling_window_s,
-    )
     reconcile_requests: Channel[ObjectKey] = Channel()
     stats_cache = StatsCache() if settings.server_stats_interval_s > 0 else None
     endpoints: Endpoints = without_credentials
@@ -85,7 +74,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     reconciler = MemcachedReconciler(
         operator,
         caches,
-        config,
+        settings,
         set_limit=limit_setter(endpoints),
         enqueue=reconcile_requests.send,
         stats_cache=stats_cache,

@@ -11,7 +11,6 @@ _USER_ID_MAX = 2_147_483_647
 
 
 def _none(text: str) -> str | None:
-    """Takes the word "none" for no value."""
     return None if text.lower() == "none" else text
 
 

@@ -19,7 +19,8 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout import change_costs as costs
 from memcached_operator.core.rollout.change_costs import Cost
 from memcached_operator.core.rollout.in_place import needs_admission
-from operator_runtime import Change, Difference, ObjectKey
+from memcached_operator.core.rollout.workload_decision import Provenance, WorkloadChange
+from operator_runtime import Change, Difference
 
 
 class ChangeWords(NamedTuple):
@@ -40,26 +41,18 @@ class ChangeWords(NamedTuple):
 
 
 def announced(
-    spec: Spec,
-    desired: WorkloadManifest,
-    live: WorkloadRecord,
-    pods: Sequence[PodRecord],
-    *,
-    why_not: str,
-    desired_changed: bool,
-    after: ObjectKey | None,
+    spec: Spec, change: WorkloadChange, live: WorkloadRecord, pods: Sequence[PodRecord], why_not: str, until: str
 ) -> ChangeWords:
     """The announcement of a change before it reaches servers; without servers there is no note.
 
     Args:
         why_not: they cannot be given it while they run; "" where they can, as far as is known.
-        desired_changed: by the specification, and not by the operator's own defaults.
-        after: whose servers come first, None for none.
+        until: what comes first, "" for nothing.
     """
+    desired, is_specified = change.desired, change.provenance is Provenance.SPECIFICATION
     decoded = CODEC.decoded(live)
     found = changed_fields(desired, decoded)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
-    until = f"after the servers of {after}" if after is not None else ""
     cost = costs.cost_of(decoded.template, desired.template, live.kind, why_not)
     former, mirrored = _replaced(desired, live, pods) if cost is Cost.IN_PLACE else (0, 0)
     old = applied_spec(decoded.metadata.annotations)
@@ -75,7 +68,7 @@ def announced(
     words += costs.of_mirrored(mirrored) if mirrored else ""
     words += costs.of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"
-    whose = "" if desired_changed else "the operator's own defaults have changed: "
+    whose = "" if is_specified else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
     fields: dict[str, object] = {"action": "change", "cost": cost.value, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))

@@ -168,7 +168,7 @@ class Deletion:
         self.progress = access.owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
             *(FINALIZER, access.client, MEMCACHEDS, self._clean_up),
-            add=access.config.finalizer,
+            add=access.settings.finalizer,
             events=None,
             owners=access.owners,
         )
@@ -268,7 +268,6 @@ class Deletion:
         return Result(requeue_after_s=soonest(result.requeue_after_s, retry_s))
 
     async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
-        """Report in the status what is left, and what its deletion waits for."""
         last, spec = decode_status(memcached.status), memcached.readable_spec
         owned, pods = self._access.caches.workloads_of(memcached), self._access.caches.servers_of(memcached)
         seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)

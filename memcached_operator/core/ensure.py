@@ -22,9 +22,8 @@ from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
-from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
+from memcached_operator.core.rollout.live.live_memory import SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
-from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.discovery.discovery_reconciler import DiscoveryReconciler, own_image
@@ -38,7 +37,7 @@ class Objects:
     """Keeps the objects of one Memcached at a time; see `ensure`."""
 
     def __init__(self, operator: Operator, access: Access, set_limit: SetLimit) -> None:
-        caches, config = access.caches, access.config
+        caches = access.caches
         self._access = access
         self.repairs = RepairCounts(caches.auxiliary)
 
@@ -54,18 +53,12 @@ class Objects:
         }
         self.adoption = Adoption(access)
         self.lock = RolloutLock(lambda: rollouts_left(caches), access.enqueue)
-        self._workloads = WorkloadRollout(
-            access,
-            workloads,
-            LiveMemory(access, set_limit),
-            ServerRollout(access),
-            self.lock,
-        )
+        self._workloads = WorkloadRollout(access, workloads, set_limit, self.lock)
         self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             each: owned(each.kind, each.codec, each, labels=each.resource.labels, optional=True)
             for each in caches.auxiliary
         }
-        find_image = own_image(access.client, config.operator_namespace, config.operator_image)
+        find_image = own_image(access.client, access.operator_namespace, access.settings.operator_image)
         # A list can come after the status of its generation.
         keep = partial(self._ensure_one, seen=False)
         self.lists = DiscoveryReconciler(access, find_image, keep)
@@ -147,7 +140,7 @@ class Objects:
         memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
         if snapshot.moving is not None and snapshot.moving.overrides:
             spec = spec.model_copy(update=snapshot.moving.overrides)
-        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.config.operator_namespace))
+        desired = each.desired(memcached.owner, spec, Known(operator_namespace=self._access.operator_namespace))
         if desired is not None and each.conflict is not None:
             # Those of other owners that concern all Memcacheds of the namespace.
             rivals = self._access.caches.auxiliary[each].by_index(RIVALS_INDEX, ObjectKey(memcached.namespace, ""))

@@ -89,11 +89,8 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     # Few statuses differ in what is counted.
     for conditions, number in Counter(reported_conditions(each) for each in memcacheds).items():
         found = {each.type: each for each in conditions}
-        for type_ in OWNED_CONDITIONS:
+        for type_ in (*OWNED_CONDITIONS, *(each for each in OCCASIONAL_CONDITIONS if each in found)):
             counts[_labels(type_, found.get(type_))] += number
-        for type_ in OCCASIONAL_CONDITIONS:
-            if (condition := found.get(type_)) is not None:
-                counts[_labels(type_, condition)] += number
     for labels, number in sorted(counts.items()):
         family.add_metric(labels, number)
     return family

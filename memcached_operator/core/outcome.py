@@ -74,7 +74,6 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 EMPTY: Final = Outcome()
-"""Of a step with nothing to report or do, as nearly all are."""
 AT_ONCE: Final = Outcome(requeue_s=0.0)
 """Of a write after which there is more to do, as soon as the cache shows it."""
 WriteRefusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | ServerError | TooManyRequests

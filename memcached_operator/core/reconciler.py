@@ -18,7 +18,7 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.access import Access, Config, recorded_by
+from memcached_operator.core.access import Access
 from memcached_operator.core.deletion import Deletion
 from memcached_operator.core.ensure import Objects
 from memcached_operator.core.metrics import contested_family
@@ -42,6 +42,7 @@ from memcached_operator.features.handover.situation import HandoverInput, desire
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
+from memcached_operator.settings import Settings
 from operator_runtime import ObjectKey, Operator, Result
 
 LIST_WRITTEN_S: Final = 0.5
@@ -55,7 +56,7 @@ class MemcachedReconciler:
         self,
         operator: Operator,
         caches: Caches,
-        config: Config,
+        settings: Settings,
         *,
         set_limit: SetLimit,
         enqueue: Callable[[ObjectKey], None],
@@ -65,17 +66,17 @@ class MemcachedReconciler:
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         owners = operator.owners(MEMCACHEDS)
-        record_event = recorded_by(operator.events)
         self._access = access = Access(
-            config, operator.client, caches, owners, record_event, enqueue, clock, stats_cache
+            *(settings, operator.own_namespace, operator.client, caches, owners, operator.events),
+            *(enqueue, clock, stats_cache),
         )
         self._utc_now = utc_now
         self._remembered = owners.states.keyed(Remembered)
         self._unmounted = MountFailures(access)
-        self.debounce = StatusDebounce(config.status_delay_s, clock)
+        self.debounce = StatusDebounce(settings.status_interval_ms / 1000, clock)
         self._status = StatusWriter(access, self.debounce, utc_now)
         self._objects = Objects(operator, access, set_limit)
-        self.scaler = Scaler(caches, owners.states, config.memory_scaling_window_s, clock)
+        self.scaler = Scaler(caches, owners.states, settings.memory_scaling_window_s, clock)
         self._handovers = HandoverReconciler(access, peers_port)
         self._deletion = Deletion(access, self._status, self._objects.lists.follow)
 
@@ -128,7 +129,7 @@ class MemcachedReconciler:
     async def _prepared(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
         """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
         outcome = EMPTY
-        if self._access.config.finalizer or self._deletion.progress.find(memcached.key) is not None:
+        if self._access.settings.finalizer or self._deletion.progress.find(memcached.key) is not None:
             memcached, outcome = await self._deletion.add_finalizer(memcached)
         if memcached.restored_from:
             await self._objects.adoption.adopt(memcached)
@@ -192,7 +193,7 @@ class MemcachedReconciler:
             found = found._replace(failure=remembered.failure.problem)
         if remembered.restarts is None or remembered.restarts or any(pod.restarts for pod in found.active):
             known = remembered.restarts
-            remembered.restarts = report_restarts(self._access.record_event, memcached, found.active, known)
+            remembered.restarts = report_restarts(self._access, memcached, found.active, known)
         waits = any(pod.waits.reason or pod.problem.reason for pod in found.active if not pod.ready)
         if waits or remembered.awaits_mounts:
             remembered.awaits_mounts = waits

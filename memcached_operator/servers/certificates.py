@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import logging
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
@@ -104,16 +104,6 @@ def missing_names(certificate: Certificate, desired: Iterable[str]) -> list[str]
     """List the desired DNS names that it is not for, in their order."""
     names = frozenset(certificate.names)
     return [name for name in desired if name not in names and f"*.{name.partition('.')[2]}" not in names]
-
-
-def has_expired(shown: Shown, now_s: float) -> bool:
-    """Report whether the certificate has expired, so that clients that verify it reject the server."""
-    return shown.certificate.not_after <= now_s
-
-
-def newest(shown: Collection[Shown]) -> Certificate | None:
-    """The one that was issued last; None of none."""
-    return max((each.certificate for each in shown), key=lambda each: each.not_before, default=None)
 
 
 def stale_from_s(one: Shown, shown: Iterable[Shown]) -> float | None:

@@ -6,15 +6,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from memcached_operator.servers.certificates import read_certificate
 from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Failure
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import StatsCache, is_queried
-from memcached_operator.servers.text_protocol import Response, query
-from operator_runtime import Channel, ObjectKey
+from memcached_operator.servers.text_protocol import query
+from operator_runtime import Channel, ObjectKey, Store
 
 logger = logging.getLogger(__name__)
 
@@ -27,19 +27,14 @@ AT_ONCE: Final = 16
 # At most so many besides those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
-Query = Callable[[Endpoint, float], Awaitable[Response]]
-
-
-class _Pods(Protocol):
-    def __len__(self) -> int: ...
-    def get(self, key: ObjectKey) -> QueriedPod | None: ...
+Query = Callable[[Endpoint, float], Awaitable[tuple[StatsAnswer | Failure, bytes]]]
 
 
 class Servers(Protocol):
     """Servers of all Memcacheds, as the caches have them."""
 
     @property
-    def pods(self) -> _Pods:
+    def pods(self) -> Store[Any]:
         """Pods as they are now."""
 
     def each_server(self) -> Iterator[QueriedPod]:
@@ -93,7 +88,7 @@ class Rounds:
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))
             before = missing.pop(uid)
-            pod = self._servers.pods.get(ObjectKey(before.namespace, before.name))
+            pod: QueriedPod | None = self._servers.pods.get(ObjectKey(before.namespace, before.name))
             if pod is not None and pod.uid == uid and is_queried(pod):
                 self._seen.add(uid)
                 found.append(pod)
@@ -160,11 +155,11 @@ class Poller:
     async def _query_server(self, pod: QueriedPod) -> None:
         try:
             resolved = await self._endpoints(pod)
-            response = await self._query(resolved.endpoint, TIMEOUT_S)
+            answer, shown = await self._query(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
-        answer = resolved.explained(response.answer) if isinstance(response.answer, Failure) else response.answer
-        certificate = read_certificate(response.certificate) if response.certificate else None
+        answer = resolved.explained(answer) if isinstance(answer, Failure) else answer
+        certificate = read_certificate(shown) if shown else None
         key = pod.memcached_key
         due = resolved.due or None
         is_change = self._stats_cache.record(pod, answer, certificate, self._now(), due=due)

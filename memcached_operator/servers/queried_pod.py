@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from memcached_operator.api.names import PEERS_PORT, PORT
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, without_certificate
-from memcached_operator.servers.transport import NO_CREDENTIALS, Transport
+from memcached_operator.servers.transport import NO_CREDENTIALS, PLAIN, Transport
 from operator_runtime import ObjectKey
 
 
-class QueriedPod(Protocol):
-    """Pod of a server, as far as its queries depend on it; the record of a pod in the cache is one."""
+class QueriedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Pod of a server, as far as its queries depend on it.
+
+    Attributes:
+        memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
+        active: neither terminating nor finished.
+        address: its IP address, "" before it has one.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    memcached: str
+    active: bool
+    ready: bool
+    address: str = ""
+    restarts: int = 0
+    transport: Transport = PLAIN
 
     @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-    @property
-    def memcached(self) -> str: ...
-    @property
-    def memcached_key(self) -> ObjectKey | None: ...
-    @property
-    def active(self) -> bool: ...
-    @property
-    def ready(self) -> bool: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def restarts(self) -> int: ...
-    @property
-    def transport(self) -> Transport: ...
+    def memcached_key(self) -> ObjectKey | None:
+        return ObjectKey(self.namespace, self.memcached) if self.memcached else None
 
 
 class Resolved(NamedTuple):

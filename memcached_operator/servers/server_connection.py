@@ -14,7 +14,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -113,7 +113,6 @@ def client_context() -> ssl.SSLContext:
 
 @cache
 def without_certificate() -> ssl.SSLContext:
-    """The context of all servers that are queried without a client certificate."""
     return client_context()
 
 
@@ -143,7 +142,10 @@ async def exchange(
                 await loop.sock_connect(connection, (endpoint.address, endpoint.port))
                 connected = True
                 if endpoint.tls is None:
-                    return await _answer(connection, request, read), b""
+                    # A server that turns others away has reported it and closed the connection.
+                    with suppress(ConnectionError):
+                        await loop.sock_sendall(connection, request)
+                    return await _answer(partial(loop.sock_recv, connection, MAX_BYTES), read), b""
                 tls = _Tls(connection, endpoint.tls)
                 result = await tls.answer(request, read)
     except TimeoutError:
@@ -158,21 +160,13 @@ async def exchange(
     return result, tls.certificate if tls is not None else b""
 
 
-async def _answer(
-    connection: socket.socket, request: bytes, read: Callable[[bytes], T | Failure | None]
-) -> T | Failure:
-    loop = asyncio.get_running_loop()
-    # A server that turns others away has reported it and closed the connection.
-    with suppress(ConnectionError):
-        await loop.sock_sendall(connection, request)
+async def _answer(receive: Callable[[], Awaitable[bytes]], read: Callable[[bytes], T | Failure | None]) -> T | Failure:
     received = b""
-    while True:
-        more = await loop.sock_recv(connection, MAX_BYTES)
+    while more := await receive():
         received += more
         if (found := read(received)) is not None:
             return found
-        if not more:
-            return _CLOSED
+    return _CLOSED
 
 
 class _Tls:
@@ -192,7 +186,7 @@ class _Tls:
         self._begun = False
 
     async def answer(self, request: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
-        """Exchange a request for an answer, as `_answer` does.
+        """Exchange a request for an answer.
 
         Raises:
             ssl.SSLError: the server does not speak TLS, or refuses to go on.
@@ -202,14 +196,7 @@ class _Tls:
         # Once the server has refused to go on, nothing of the session can be seen.
         self.certificate = self._session.getpeercert(binary_form=True) or b""
         self._session.write(request)  # into memory
-        received = b""
-        while True:
-            more = await self._finish(partial(self._session.read, MAX_BYTES))
-            received += more
-            if (found := read(received)) is not None:
-                return found
-            if not more:
-                return _CLOSED
+        return await _answer(lambda: self._finish(partial(self._session.read, MAX_BYTES)), read)
 
     async def _finish(self, step: Callable[[], T]) -> T:
         """Do a step of the session, and send and receive whatever that takes."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from memcached_operator.api.status import SERVING, Reason, first_names
-from memcached_operator.servers.certificates import Shown, day_of, has_expired, missing_names, newest, stale_from_s
+from memcached_operator.servers.certificates import Shown, day_of, missing_names, stale_from_s
 from memcached_operator.servers.stats_cache import AnswerVerdict, ServerHealth
 from operator_runtime import Condition
 
@@ -116,38 +116,23 @@ def _bad_certificate(
     if not shown:
         return None
     having = [(each.pod, each.shown) for each in servers if each.shown is not None]
-    if expired := [(pod, one) for pod, one in having if has_expired(one, now_s)]:
+    if expired := [(pod, one) for pod, one in having if one.certificate.not_after <= now_s]:
         words = first_names([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
         message = f"The certificates of {len(expired)} of {len(servers)} servers have expired: {words}."
         return Condition(SERVING, "False", Reason.CERTIFICATE_EXPIRED, message)
-    stale = (
-        []
-        if rolling
-        else _stale(having, shown, now_s, is_reported=last is not None and last.reason == Reason.CERTIFICATE_STALE)
-    )
-    if not stale:
+    # A new leader has not seen for how long they are late, and takes nothing back for that.
+    is_reported = last is not None and last.reason == Reason.CERTIFICATE_STALE
+    late = ((pod, one, stale_from_s(one, shown)) for pod, one in having)
+    stale = [(pod, one) for pod, one, from_s in late if from_s is not None and (is_reported or now_s >= from_s)]
+    if rolling or not stale:
         return None
-    best = newest(shown)
-    until = f". The others' expires on {day_of(best.not_after)}" if best is not None else ""
+    newest = max((each.certificate for each in shown), key=lambda each: each.not_before)
     words = first_names([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
     message = (
         f"{len(stale)} of {len(servers)} servers have served an older certificate than the others for ten minutes: "
-        f"{words}{until}."
+        f"{words}. The others' expires on {day_of(newest.not_after)}."
     )
     return Condition(SERVING, "False", Reason.CERTIFICATE_STALE, message)
-
-
-def _stale(
-    having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, is_reported: bool
-) -> list[tuple[str, Shown]]:
-    """List the servers that are late with their certificate.
-
-    Args:
-        is_reported: this is what was reported last. A new leader has not seen for how long, and takes nothing back for
-            that.
-    """
-    late = ((pod, one, stale_from_s(one, shown)) for pod, one in having)
-    return [(pod, one) for pod, one, from_s in late if from_s is not None and (is_reported or now_s >= from_s)]
 
 
 def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:

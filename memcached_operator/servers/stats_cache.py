@@ -282,8 +282,7 @@ class StatsCache:
 
 
 def _reported(server: QueriedServer | None) -> tuple[object, ...]:
-    if server is None:
-        return AnswerVerdict.UNKNOWN, "", "", None, False, None
+    server = server or QueriedServer(0, up=False)
     return server.verdict, server.why, server.version, server.shown, server.outdated_certificate, server.disk.problem
 
 

@@ -42,17 +42,6 @@ Stats = Mapping[bytes, bytes]
 """Value by name, as `STAT name value` has them."""
 
 
-class Response(NamedTuple):
-    """Response of a server, and the certificate that it showed.
-
-    Attributes:
-        certificate: DER, b"" for none.
-    """
-
-    answer: StatsAnswer | Failure
-    certificate: bytes = b""
-
-
 MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
 
 
@@ -102,10 +91,10 @@ def read_items(block: bytes) -> tuple[list[DumpedItem], bytes]:
     return found, next((line for line in block.splitlines() if line != b"OK" and not _ITEM.match(line)), b"")
 
 
-async def query(endpoint: Endpoint, timeout_s: float) -> Response:
-    """Query a server by `stats` and `stats items`."""
+async def query(endpoint: Endpoint, timeout_s: float) -> tuple[StatsAnswer | Failure, bytes]:
+    """Query a server by `stats` and `stats items`; the second result: see `exchange`."""
     request = endpoint.before + b"stats\r\nstats items\r\n"
-    return Response(*await _logged_in(endpoint, request, answer_of, timeout_s))
+    return await _logged_in(endpoint, request, answer_of, timeout_s)
 
 
 async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:
@@ -152,7 +141,7 @@ async def _logged_in(
         if first is None or isinstance(first, Failure):
             return first
         if first == b"STORED":
-            rest = _after(first, received)
+            rest = received[len(first) + 2 :]
             return read(rest) if rest else None
         # Which of the two depends on whether more came with the login.
         if first in (_WRONG_LOGIN, _UNAUTHENTICATED):
@@ -172,25 +161,27 @@ def first_line(received: bytes) -> bytes | Failure | None:
     return line
 
 
-def _after(line: bytes, received: bytes) -> bytes:
-    return received[len(line) + 2 :]
-
-
 def answer_of(received: bytes) -> StatsAnswer | Failure | None:
     """Parse the answers to `stats`, and to `stats items` if there are items; None while they are not whole."""
-    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
-    if end == 1:  # there is none
-        found = stats_of(received)
-        return found if isinstance(found, Failure) else None
-    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
-    if stats is None or isinstance(stats, Failure):
-        return stats
-    items = stats_of(rest)
+    found = two_stats_of(received)
+    if found is None or isinstance(found, Failure):
+        return found
+    stats, items = found
     if isinstance(items, Failure):
         return StatsAnswer.of(stats) if items.kind is ErrorKind.REFUSED else items
     if items is None:
         return MALFORMED if len(received) > MAX_BYTES else None
     return StatsAnswer.of(stats, items)
+
+
+def two_stats_of(received: bytes) -> tuple[Stats, Stats | Failure | None] | Failure | None:
+    """The lines of `stats`, and what came by now of other statistics after them; None while those are not whole."""
+    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
+    if end == 1:  # there is none
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats = stats_of(received[: end + len(_END)])
+    return stats if stats is None or isinstance(stats, Failure) else (stats, stats_of(received[end + len(_END) :]))
 
 
 def stats_of(received: bytes) -> Stats | Failure | None:
@@ -213,7 +204,7 @@ def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
             return first
         if first != b"OK":
             return _complaint(first)
-        received = _after(first, received)
+        received = received[len(first) + 2 :]
     return stats_of(received)
 
 

@@ -39,7 +39,6 @@ NO_CREDENTIALS: Final = "--server-credentials is off"
 
 
 def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False, tell_port: bool = False) -> Transport:
-    """Return the transport to servers of that specification."""
     required = tls is not None and tls.clientAuth == "Require"
     return Transport(tls is not None, required, auth is not None, peers_port, tell_port)
 

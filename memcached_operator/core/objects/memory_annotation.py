@@ -46,18 +46,18 @@ def memory_of(annotation: str) -> Memory | None:
     try:
         items, request, limit, *disk = annotation.split(",")
         mib = mebibytes(items)
-        disk_from = _bytes(*disk) if disk else None
+        disk_from = count_of(*disk) if disk else None
     except (TypeError, ValueError):
         return None
     return Memory(mib, request, limit, disk_from) if mib <= _MOST_MIB else None
 
 
-def _bytes(text: str) -> int:
-    """A number that the operator wrote.
+def count_of(text: str) -> int:
+    """A number that the operator wrote into an annotation: of bytes, of restarts, or of seconds since 1970.
 
     Raises:
-        ValueError: it is none, as of another client that wrote it.
+        ValueError: it is none, as of another client that wrote it: longer than any, for one.
     """
     if re.fullmatch("[0-9]{1,10}", text, re.ASCII) is None:
-        raise ValueError(f"no count of bytes: {text[:20]!r}")
+        raise ValueError(f"no count: {text[:20]!r}")
     return int(text)

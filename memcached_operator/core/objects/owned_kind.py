@@ -84,7 +84,6 @@ class OwnedKind:
         return self.resource.kind
 
     def desired(self, owner: MemcachedOwner, spec: Spec, known: Known) -> Manifest | None:
-        """Return what a Memcached desires, None for nothing."""
         is_off = self.field and getattr(spec, self.field) is None
         return None if is_off else self.made(owner, spec, known)
 

@@ -69,7 +69,6 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
 
     def body(self) -> dict[str, Any]:
-        """Convert to the dict that a manifest has."""
         return as_json(self)
 
 

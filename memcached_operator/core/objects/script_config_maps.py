@@ -28,7 +28,6 @@ SCRIPTS_INDEX: Final = "scripts"
 
 @lru_cache
 def scripts_config_map(owner: MemcachedOwner, scripts: Scripts) -> ConfigMapManifest:
-    """The ConfigMap with the scripts of a Memcached's pods."""
     meta = metadata(owner, name=owner.name + suffix(scripts))
     return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=dict(scripts), immutable=True)
 

@@ -113,8 +113,3 @@ SERVICES: Final = OwnedKind(
 def with_names(spec: Spec) -> Spec:
     """The specification, with a Service that gives servers names."""
     return spec.model_copy(update={"service": spec.service.model_copy(update={"type": "Headless"})})
-
-
-def is_load_balanced(spec: Spec) -> bool:
-    """Report whether connections to the Service are spread over several servers, so that a key is found by chance."""
-    return spec.service.type == "ClusterIP" and spec.size > 1

@@ -219,7 +219,6 @@ class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):
 
     @property
     def image(self) -> str:
-        """Image that memcached runs from."""
         containers = (self.template.spec and self.template.spec.containers) or ()
         return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 

@@ -7,6 +7,7 @@ traverse them (`gc=False`), and a few hundred bytes each where a decoded object 
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -47,7 +48,6 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def owner(self) -> MemcachedOwner:
-        """Owner as the objects that it owns name it."""
         return MemcachedOwner(self.name, self.namespace, self.uid)
 
     @property
@@ -98,23 +98,6 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     )
 
 
-class _Seen(msgspec.Struct):
-    observedGeneration: int | None = None
-
-
-_decode_seen = msgspec.json.Decoder(_Seen).decode
-
-
-def is_overdue(memcached: MemcachedRecord) -> bool:
-    """Report whether it was created or changed, and its status does not yet show that this was reconciled."""
-    if not (status := memcached.status):
-        return True
-    try:
-        return decode_nested(_decode_seen, status).observedGeneration != memcached.generation
-    except UNDECODABLE:
-        return True
-
-
 class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
     """A condition as a status has it; its message and its times are not even made into strings."""
 
@@ -123,21 +106,29 @@ class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-class _Conditions(msgspec.Struct, frozen=True, gc=False):
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    observedGeneration: int | None = None
     conditions: tuple[ReportedCondition, ...] | None = None
 
 
-_decode_conditions = msgspec.json.Decoder(_Conditions).decode
+_NO_STATUS: Final = _Status()
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
+def _status_of(memcached: MemcachedRecord) -> _Status:
+    """Decode its status; an empty one where that cannot be read, as it is written anew."""
+    with suppress(*UNDECODABLE):
+        return decode_nested(_decode_status, memcached.status) if memcached.status else _NO_STATUS
+    return _NO_STATUS
+
+
+def is_overdue(memcached: MemcachedRecord) -> bool:
+    """Report whether it was created or changed, and its status does not yet show that this was reconciled."""
+    return _status_of(memcached).observedGeneration != memcached.generation
 
 
 def reported_conditions(memcached: MemcachedRecord) -> tuple[ReportedCondition, ...]:
-    """The conditions of its status; of one that cannot be read there are none, as it is written anew."""
-    if not (status := memcached.status):
-        return ()
-    try:
-        return decode_nested(_decode_conditions, status).conditions or ()
-    except UNDECODABLE:
-        return ()
+    return _status_of(memcached).conditions or ()
 
 
 def restart_of(annotation: str) -> str:

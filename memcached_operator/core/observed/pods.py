@@ -15,8 +15,8 @@ from memcached_operator.core.objects.owned_object import ObjectIdentity, OwnerRe
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import ConfigMapSource
 from memcached_operator.core.observed import pod_status
-from memcached_operator.servers.transport import PLAIN, Transport, transport_of
-from operator_runtime import ObjectKey
+from memcached_operator.servers.queried_pod import QueriedPod
+from memcached_operator.servers.transport import transport_of
 
 NO_ORDINAL: Final = -1
 # Containers that the operator makes, which run the same image.
@@ -38,13 +38,11 @@ class Termination(msgspec.Struct, frozen=True, gc=False):
     finalizers: tuple[str, ...] = ()
 
 
-class PodRecord(msgspec.Struct, frozen=True, gc=False):
+class PodRecord(QueriedPod, frozen=True, gc=False, kw_only=True):
     """A pod that carries the label of a Memcached.
 
     Attributes:
-        memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
         revision: which of its workload's templates it was made from, as the workload's controller names it.
-        active: neither terminating nor finished.
         problem: why it is not ready, as far as is known.
         waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
             see `rollout.server_states`.
@@ -52,7 +50,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
-        address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
         template_hash, memory, restarted, restart_hash, in_place, peers, outdated_items, holder, applied: its
@@ -66,23 +63,14 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         termination: how it is being deleted, None where it is not.
     """
 
-    namespace: str
-    name: str
-    uid: str
     resource_version: str
-    memcached: str
     revision: str
-    active: bool
-    ready: bool
     problem: pod_status.PodProblem
     ordinal: int = NO_ORDINAL
-    address: str = ""
     since_s: int = 0
-    restarts: int = 0
     template_hash: str = ""
     memory: str = ""
     restarted: str = ""
-    transport: Transport = PLAIN
     restart_hash: str = ""
     image: str = ""
     rewritten: bool = False
@@ -114,10 +102,6 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     def has_other_limit(self) -> bool:
         """Report whether its memory limit is written otherwise than when it was created, as by another client."""
         return bool(self.memory_limit) and self.memory_limit not in self.memory.split(",")[2:3]  # see `Memory`
-
-    @property
-    def memcached_key(self) -> ObjectKey | None:
-        return ObjectKey(self.namespace, self.memcached) if self.memcached else None
 
 
 class _PodLabels(msgspec.Struct):

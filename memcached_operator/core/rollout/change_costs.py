@@ -280,7 +280,6 @@ def live(before: str, after: str, servers: int) -> str:
 
 
 def scaling(old: Spec, new: Spec) -> str:
-    """Describe a change of the number of servers."""
     more = new.size - old.size
     if more > 0:
         return f"{_are(more)} added, without keys; clients look there for some of the keys that other servers have"
@@ -293,7 +292,6 @@ def scaling(old: Spec, new: Spec) -> str:
 
 
 def changing_workload(old: Spec, new: Spec) -> str:
-    """Describe a change of the workload that runs the servers."""
     return (
         f"{_are(new.size)} created by a {new.workload}, without keys; once all are ready they become the list, and "
         f"those of the {old.workload} are deleted {new.drainPeriodSeconds} s later"

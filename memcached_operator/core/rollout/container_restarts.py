@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.access import Access, RecordEvent
+from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -134,14 +134,12 @@ class ContainerRestarts:
         return int(items) if items is not None and items == items else None  # NaN is not itself
 
 
-logger = logging.getLogger(__name__)
-
 # Of the many whose servers have never restarted.
 _NONE: Final[Mapping[str, int]] = {}
 
 
 def report_restarts(
-    record_event: RecordEvent, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
+    access: Access, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
 ) -> Mapping[str, int]:
     """Record an event for each server whose container has restarted and is ready again; what is to be remembered.
 
@@ -154,7 +152,7 @@ def report_restarts(
         if pod.ready and not pod.in_place and pod.restarts > (known or _NONE).get(pod.uid, 0):
             note = _note(pod)
             logger.warning("%s", note, extra={"fields": {"server": pod.name, "restarts": pod.restarts}})
-            record_event(memcached, "Warning", "ServerRestarted", "Report", note)
+            access.record_event(memcached, "Warning", "ServerRestarted", "Report", note)
     counts = {pod.uid: pod.restarts if pod.ready or pod.in_place else (known or _NONE).get(pod.uid, 0) for pod in pods}
     return {uid: count for uid, count in counts.items() if count} or _NONE
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from memcached_operator.core.objects import labels
+from memcached_operator.core.objects.memory_annotation import count_of
 from memcached_operator.core.objects.workload_types import PodTemplateSpec, WorkloadManifest
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -23,8 +24,6 @@ _COMPLETED: Final = "Completed"
 # Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
 # the node waits before it does, as it started the container within the last minutes, too.
 _ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
-# The longest number in a request: a count of restarts, or a time in seconds since 1970.
-_MOST_DIGITS: Final = 10
 
 
 class RestartRequest(NamedTuple):
@@ -50,20 +49,9 @@ def requested(pod: PodRecord) -> RestartRequest | None:
         return None
     try:
         template_hash, restarts, since_s = pod.in_place.split(" ")
-        return RestartRequest(template_hash, _count(restarts), _count(since_s))
+        return RestartRequest(template_hash, count_of(restarts), count_of(since_s))
     except ValueError:
         return None
-
-
-def _count(text: str) -> int:
-    """A number that the operator wrote.
-
-    Raises:
-        ValueError: it is none, as of another client that wrote it: longer than any, for one.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise ValueError(f"no count: {text[:_MOST_DIGITS]}")
-    return int(text)
 
 
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
@@ -86,44 +74,9 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
     return pod.rewritten and pod.image != image
 
 
-def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Report whether it was given the present template in its pod, as that can be done: it may be late, or be back."""
-    request = requested(pod)
-    return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
-
-
 def has_ended(pod: PodRecord) -> bool:
     """Report whether a container has ended, and its node starts it again."""
     return pod.down and pod.problem.reason in _ENDED
-
-
-def is_restarting(pod: PodRecord, now_s: float) -> bool:
-    """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
-    request = requested(pod)
-    failed = pod.down and bool(pod.problem) and not has_ended(pod)
-    return request is not None and pod.restarts <= request.restarts and not failed and restart_left_s(pod, now_s) > 0.0
-
-
-def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Report whether it serves by the present template.
-
-    One that was given its former image back need not have restarted: its node could not be reached meanwhile.
-    """
-    request = requested(pod)
-    if request is None or not is_in_progress(pod, workload) or not pod.ready:
-        return False
-    return pod.restarts > request.restarts or (
-        pod.template_hash == workload.template_hash and not restart_left_s(pod, now_s)
-    )
-
-
-def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Report whether a server that was given back what it ran before has not come to run that again, in its time.
-
-    Any that is changed to something new stops the rollout; this one is what people come back to.
-    """
-    back = is_in_progress(pod, workload) and pod.template_hash == workload.template_hash
-    return back and pod.down and not pod.ready and not restart_left_s(pod, now_s)
 
 
 def restart_left_s(pod: PodRecord, now_s: float) -> float:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
-from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome, soonest
+from memcached_operator.core.outcome import EMPTY, Outcome, refused_write, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.start_failures import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
@@ -50,19 +49,6 @@ _INSTEAD: Final = (
 )
 
 
-class ServerProgress(NamedTuple):
-    """Progress of the servers, and the next step.
-
-    Attributes:
-        outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
-    """
-
-    rollout: RolloutProgress
-    absent: str
-    outdated_secrets: Mapping[str, str]
-    outcome: Outcome
-
-
 class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
@@ -71,16 +57,14 @@ class ServerRollout:
         self._missing = MissingPods(access)
         self._restarts = ContainerRestarts(access)
 
-    async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
-        """Observe the progress of the servers, and choose the next step."""
+    async def observe(
+        self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing
+    ) -> tuple[RolloutProgress, str, Outcome]:
+        """Observe the progress of the servers, why some are missing, and choose the next step."""
         spec, pods = snapshot.spec, snapshot.pods
         remembered, absence = snapshot.remembered, NONE_MISSING
         if missing_servers(spec, workload, pods) or remembered.missing_since_s is not None:
-            absence = await self._missing.absence(
-                *(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now, remembered.missing_since_s)
-            )
-            remembered.missing_since_s = absence.since_s
-        outdated_secrets = self._outdated_secrets(pods)
+            absence = await self._missing.absence(snapshot, workload)
         state = None
         if workload is not None:
             state = RolloutState(
@@ -89,7 +73,7 @@ class ServerRollout:
                 pods,
                 snapshot.now.timestamp(),
                 impossible=resizing.impossible,
-                outdated_secrets=outdated_secrets,
+                outdated_secrets=self._outdated_secrets(pods),
                 missing_s=absence.missing_s,
                 missing_reported=absence.cause is not None,
                 handing_over=snapshot.handing_over,
@@ -108,14 +92,12 @@ class ServerRollout:
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
             outcome += Outcome(problems=(absence.cause,))
-        return ServerProgress(
-            found, absence.cause.message if absence.cause is not None else "", outdated_secrets, outcome
-        )
+        return found, absence.cause.message if absence.cause is not None else "", outcome
 
     async def act(
-        self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
+        self, snapshot: Snapshot, found: RolloutProgress, workload: WorkloadRecord, manifest: WorkloadManifest
     ) -> Outcome:
-        found, memcached, remembered = progress.rollout, snapshot.memcached, snapshot.remembered
+        memcached, remembered = snapshot.memcached, snapshot.remembered
         if not found.stale:
             remembered.in_place = None
             return EMPTY
@@ -129,12 +111,14 @@ class ServerRollout:
                 restarted = await self._restarts.restart(known, memcached, pod, workload, manifest, stale, now)
                 outcome = restarted or await self._evict(memcached, pod, stale, _CURRENT)
             case Evict(pod):
-                outcome = await self._evict(memcached, pod, stale, progress.outdated_secrets.get(pod.uid, _CURRENT))
+                what = self._outdated_secrets(snapshot.pods).get(pod.uid, _CURRENT)
+                outcome = await self._evict(memcached, pod, stale, what)
             case _:
                 outcome = EMPTY
         return self._restarts.report(known, stale) + outcome
 
     def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
+        """Words on a new server, by the uids of pods that a Secret's change makes stale."""
         cache = self._access.stats_cache
         renewed = dict.fromkeys(cache.with_outdated_certificate(pods) if cache is not None else (), _RENEWED)
         return renewed | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
@@ -145,12 +129,9 @@ class ServerRollout:
         except (TooManyRequests, Conflict) as error:
             message = f"{pod.name} cannot be replaced yet: {error.message or error}"
             return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
-        except ServerError as error:
-            # As where two disruption budgets select one pod.
-            return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
-        except (Forbidden, Invalid) as error:  # an admission policy answers with a code that its author chose
-            message = f"{pod.name} cannot be replaced: {error.message or error}"
-            return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
+        except (ServerError, Forbidden, Invalid) as error:
+            # As where two disruption budgets select one pod; a policy answers with a code that its author chose.
+            return refused_write(self._access.client, PODS, pod, f"{pod.name} cannot be replaced", error)
         left = f", {stale - 1} more to follow" if stale > 1 else ""
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})

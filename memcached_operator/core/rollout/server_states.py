@@ -22,7 +22,7 @@ from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
-from memcached_operator.core.rollout.in_place import requested
+from memcached_operator.core.rollout.in_place import requested, restart_left_s
 
 AHEAD_S: Final = 5.0
 """By less a time may be ahead of the operator's without a word, and without effect: clocks that are set over a network
@@ -217,18 +217,24 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
         ]
 
     def _stale_server(self, pod: PodRecord, *, restarts: bool) -> RollingServer:
-        failed = in_place.has_failed(pod, self.workload, self.now_s)
-        can_restart = restarts and not failed and in_place.is_possible(pod, self.workload)
-        is_given = not failed and in_place.is_in_progress(pod, self.workload)
-        if is_given and in_place.has_completed(pod, self.workload, self.now_s):
+        request, left_s, template_hash = requested(pod), restart_left_s(pod, self.now_s), self.workload.template_hash
+        is_possible = in_place.is_possible(pod, self.workload)
+        is_given = is_possible and request is not None and request.template_hash == template_hash
+        has_restarted = request is not None and pod.restarts > request.restarts
+        # It was given back what it ran before, and need not have restarted: its node could not be reached meanwhile.
+        is_late_back = is_given and pod.template_hash == template_hash and not left_s
+        if is_late_back and pod.down and not pod.ready:
+            # Any that is changed to something new stops the rollout; this one is what people come back to.
+            is_possible = is_given = False
+        if is_given and pod.ready and (has_restarted or is_late_back):
             state = ServerState.RETURNED
-        elif in_place.is_restarting(pod, self.now_s):
+        elif left_s and not has_restarted and not (pod.down and pod.problem and not in_place.has_ended(pod)):
             state = ServerState.RESTARTING if is_given else ServerState.DIVERTED
         elif is_given:
             state = ServerState.RETURNING
         else:
             state = ServerState.OVERDUE if self.is_past_deadline(pod) else ServerState.OUTDATED
-        return RollingServer(pod, state, can_restart)
+        return RollingServer(pod, state, restarts and is_possible)
 
     @cached_property
     def stale(self) -> Sequence[RollingServer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.plan.plan import OTHER
 from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
-from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
+from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes, SetLimit
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import RolloutProgress
 from memcached_operator.core.rollout.rollout_lock import RolloutLock
@@ -44,33 +44,14 @@ logger = logging.getLogger(__name__)
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 
 
-class _Decided(NamedTuple):
-    """Decision on one workload.
-
-    Attributes:
-        refused: why not all of them can be given memory that nobody specified.
-    """
-
-    hold: Hold
-    resizing: Resizing = NOTHING
-    refused: Blocked | None = None
-
-
 class WorkloadRollout:
     """Keeps the workloads of one Memcached at a time, and the servers that they run; see `ensure`."""
 
-    def __init__(
-        self,
-        access: Access,
-        keepers: Keepers,
-        memory: LiveMemory,
-        servers: ServerRollout,
-        lock: RolloutLock,
-    ) -> None:
+    def __init__(self, access: Access, keepers: Keepers, set_limit: SetLimit, lock: RolloutLock) -> None:
         self._access = access
         self._keepers = keepers
-        self._memory = memory
-        self._servers = servers
+        self._memory = LiveMemory(access, set_limit)
+        self._servers = ServerRollout(access)
         self._lock = lock
 
     async def ensure(self, snapshot: Snapshot, *, lacks_scripts: bool = False) -> WorkloadResult:
@@ -84,11 +65,11 @@ class WorkloadRollout:
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
             change = replace(change, lacks_scripts=True) if lacks_scripts else change
-            decided = await self._decided(snapshot, change)
-            result = replace(await self._written(snapshot, kind, change, decided.hold), refused=decided.refused)
+            hold, progress, refused = await self._decided(snapshot, change)
+            result = replace(await self._written(snapshot, kind, change, hold), refused=refused)
             outcome += result.outcome
             if change.is_target:
-                target, resizing = result, decided.resizing
+                target, resizing = result, progress
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(
                 snapshot.memcached, snapshot.memcached.key, propagation="Foreground"
@@ -112,7 +93,7 @@ class WorkloadRollout:
             moving is not None and live is not None and live.holder != moving.made_with.get(HOLDER_ANNOTATION, "")
         )
         change = WorkloadChange(
-            self._access.config.workload(kind, memcached, replicas, spec, paused, restart),
+            self._access.workload(kind, memcached, replicas, spec, paused, restart),
             live,
             is_target=kind == plan.target,
             restart=restart,
@@ -125,17 +106,18 @@ class WorkloadRollout:
         specified = without_step(spec, read_spec(memcached.spec).memory, live.memory)
         if specified is spec:
             return change
-        first = replace(
-            change, desired=self._access.config.workload(kind, memcached, replicas, specified, paused, restart)
-        )
+        first = replace(change, desired=self._access.workload(kind, memcached, replicas, specified, paused, restart))
         is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 
-    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> _Decided:
-        """Decide what is written, after the progress of servers to other memory, which comes first."""
+    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Hold, Resizing, Blocked | None]:
+        """Decide what is written, after the progress of servers to other memory, which comes first.
+
+        The last result is why not all of them can be given memory that nobody specified.
+        """
         paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
         if not change.is_target or change.lacks_scripts:
-            return _Decided(decide_hold(change, has_lock=has_lock, paused=paused, resizing=False))
+            return decide_hold(change, has_lock=has_lock, paused=paused, resizing=False), NOTHING, None
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
             self._lock.resume(snapshot.memcached.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
@@ -157,13 +139,13 @@ class WorkloadRollout:
             refused = refusal(resizing, servers, live.memory, memory)
             holds = holds or refused is not None
             hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
-            return _Decided(hold, without_replacing(resizing), refused)
+            return hold, without_replacing(resizing), refused
         if resizing.impossible and not holds:
             change = replace(change, replaces=True)
             has_lock = self._has_lock(snapshot, change)
         hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
         # A new server would be made as the template is kept: without that memory.
-        return _Decided(hold, resizing if hold is Hold.NONE else resizing._replace(impossible={}))
+        return hold, resizing if hold is Hold.NONE else resizing._replace(impossible={}), None
 
     async def _announce(
         self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
@@ -179,15 +161,9 @@ class WorkloadRollout:
             remembered.announced = None
         elif remembered.announced != desired:
             remembered.announced = desired
-            words = announced(
-                snapshot.spec,
-                change.desired,
-                live,
-                servers,
-                why_not="" if template.needs_new_pods else await self._memory.why_not(servers, remembered.resizes),
-                desired_changed=change.provenance is Provenance.SPECIFICATION,
-                after=after,
-            )
+            why_not = "" if template.needs_new_pods else await self._memory.why_not(servers, remembered.resizes)
+            until = f"after the servers of {after}" if after is not None else ""
+            words = announced(snapshot.spec, change, live, servers, why_not, until)
             if words.note:
                 logger.info("%s", words.line, extra={"fields": words.fields})
                 self._access.record_event(snapshot.memcached, "Normal", words.reason, words.action, words.note)
@@ -228,14 +204,14 @@ class WorkloadRollout:
     ) -> WorkloadResult:
         """Take the next step of a rollout, if nothing prevents it."""
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
-        progress = await self._servers.observe(snapshot, workload, resizing)
-        target = replace(target, rollout=progress.rollout, absent=progress.absent)
-        outcome += progress.outcome
+        rollout, absent, observed = await self._servers.observe(snapshot, workload, resizing)
+        target = replace(target, rollout=rollout, absent=absent)
+        outcome += observed
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
         if snapshot.remembered.in_lock is not False:
             key, needs_lock = snapshot.memcached.key, target.hold in (Hold.QUEUED, Hold.PAUSED)
-            has_begun = self._lock.has_begun(key) and not _is_done(snapshot, workload, progress.rollout)
+            has_begun = self._lock.has_begun(key) and not _is_done(snapshot, workload, rollout)
             snapshot.remembered.in_lock = needs_lock or has_begun
             if not (needs_lock or has_begun):
                 self._lock.leave(key)
@@ -245,7 +221,7 @@ class WorkloadRollout:
                 waits = f"Its servers are replaced after the servers of {self._lock.holder}."
                 return replace(target, outcome=outcome + Outcome(waiting=(waits,)))
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
-            outcome += await self._servers.act(snapshot, progress, workload, manifest)
+            outcome += await self._servers.act(snapshot, rollout, workload, manifest)
         return replace(target, outcome=outcome)
 
 

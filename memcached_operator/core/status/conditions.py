@@ -22,6 +22,7 @@ from memcached_operator.api.status import (
     Reason,
     Status,
     first_names,
+    sizes_of,
 )
 from memcached_operator.core.objects.labels import selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
@@ -60,7 +61,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     available, degraded = _available(observed), _degraded(observed)
     health = observed.health
     serving = _serving(observed, health, last, now) if health is not None else NOT_QUERIED
-    more = [observed.handing_over] if observed.handing_over is not None else []
+    more = [observed.handover.condition] if observed.handover.condition is not None else []
     if (decided := observed.scaling) is not None:
         is_queried = health is not None and any(pod.ready for pod in observed.pods)
         more.insert(0, retaining(decided, serving, last, observed.generation, is_queried=is_queried))
@@ -73,23 +74,25 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         _discouraged(observed),
         *more,
     )
-    is_planned = observed.size is not None and not observed.terminating
-    over = {*OCCASIONAL_CONDITIONS} - {each.type for each in owned} if is_planned else set()
+    over, memory, sizes = set[str](), last.memory, last.effectiveSizes
+    if observed.spec is not None and not observed.terminating:
+        over = {*OCCASIONAL_CONDITIONS} - {each.type for each in owned}
+        memory, sizes = decided.memory if decided is not None else observed.spec.memory, sizes_of(observed.spec)
     kept = [each for each in last.conditions or () if each.type not in over]
     return Status(
         workload=servers.workload if servers else None,
         service=observed.service or None,
         serverList=servers.listed if servers else None,
         draining=draining,
-        handover=observed.handover,
+        handover=observed.handover.state,
         nodes=nodes,
         replicas=len(nodes),
         readyReplicas=ready,
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
         version=versions(health, last.version) if health is not None and observed.size != 0 else None,
-        memory=observed.memory or last.memory,
-        effectiveSizes=observed.sizes or last.effectiveSizes,
+        memory=memory,
+        effectiveSizes=sizes,
         recommendedMemory=decided.recommended if decided is not None else None,
         pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,
@@ -99,7 +102,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
 
 def _serving(observed: Observation, health: Sequence[ServerHealth], last: Status, now: str) -> Condition:
     now_s = datetime.fromisoformat(now).timestamp() if certificates(health) else 0.0
-    rolling = observed.rollout.is_underway
+    rolling = observed.done.rollout.is_underway
     return serving_condition(health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
@@ -132,7 +135,8 @@ def _until(observed: Observation, draining: Sequence[Drain]) -> str:
         any(pod.workload == each.workload and each.firstOrdinal <= max(pod.ordinal, 0) for each in draining)
         for pod in observed.pods
     )
-    ends = [at for each in draining if (at := drained_at(each, observed.drain_s)) is not None]
+    drain_s = observed.spec.drainPeriodSeconds if observed.spec is not None else 0
+    ends = [at for each in draining if (at := drained_at(each, drain_s)) is not None]
     if not number or not ends:
         return ""
     what = "1 server is" if number == 1 else f"{number} servers are"
@@ -147,7 +151,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     """
     if _is_foreign(observed):
         return None
-    workload = observed.workload
+    workload = observed.done.workload
     if workload is None or not workload.is_observed or progressing.reason != Reason.COMPLETE:
         return last.image
     return workload.image or None
@@ -176,13 +180,13 @@ def _available(observed: Observation) -> Condition:
 
 
 def _commonest_problem(observed: Observation) -> str:
-    if observed.workload and observed.workload.create_failure:
-        return _pods_refused(observed.workload).message
+    if observed.done.workload and observed.done.workload.create_failure:
+        return _pods_refused(observed.done.workload).message
     problems = Counter(str(pod.problem) for pod in observed.serving if pod.problem and not pod.ready)
     if not problems:
         if observed.problem and observed.problem.blocking:
             return observed.problem.message
-        return _missing_pods(observed) if observed.absent or not observed.failure else str(observed.failure)
+        return _missing_pods(observed) if observed.done.absent or not observed.failure else str(observed.failure)
     # By count, then by name: equal counts must not make the message flap.
     reason, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
     return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.serving) else reason
@@ -194,12 +198,12 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 def _missing_pods(observed: Observation) -> str:
     """A StatefulSet does not report in its status what keeps it from creating pods; see `diagnosis.start_failures`."""
-    workload, size = observed.workload, observed.size or 0
+    workload, size = observed.done.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""
     exist = f"{len(observed.target)} of {size} pods exist"
-    if observed.absent:
-        return f"{exist}. {observed.absent}"
+    if observed.done.absent:
+        return f"{exist}. {observed.done.absent}"
     return f"{exist}; if that persists, the events of `kubectl describe statefulset {observed.name}` say why"
 
 
@@ -208,8 +212,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     Args:
         until: until when servers drain, in a sentence after a space.
     """
-    workload, size = observed.workload, observed.size
-    pods = observed.target
+    workload, spec, pods = observed.done.workload, observed.spec, observed.target
     ready = sum(pod.ready for pod in pods)
     if observed.terminating:
         return Condition("Progressing", "True", Reason.TERMINATING, observed.terminating)
@@ -217,36 +220,36 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         # Not Complete: what follows once the problem is over is a rollout, not the loss of a pod.
         message = "Nothing is being changed; see the condition Degraded."
         return Condition("Progressing", "False", observed.problem.reason, message)
-    if workload is None or size is None:
+    if workload is None or spec is None:
         made = f"The {observed.kind} is being created."
         return Condition("Progressing", "True", Reason.DEPLOYING, observed.waiting or made)
     if workload.deadline_exceeded:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
-        return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
+        return Condition(
+            "Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, spec.size, until)
+        )
     if observed.moving:
         return Condition("Progressing", "True", Reason.MOVING, observed.moving)
-    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
-        return _replacing(observed, workload)
-    existing = len(pods)
+    if observed.done.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
+        return _replacing(observed, workload, spec.rollout.minReadySeconds)
+    size, pause_s, existing = spec.size, spec.rollout.minReadySeconds, len(pods)
     counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
-    if observed.handing_over is not None and observed.handing_over.status == "True":
-        return Condition("Progressing", "True", Reason.SCALING, f"{counted} {observed.handing_over.message}")
+    if observed.handover.condition is not None and observed.handover.condition.status == "True":
+        return Condition("Progressing", "True", Reason.SCALING, f"{counted} {observed.handover.condition.message}")
     if _is_complete(observed, workload, last):
         message = f"All {size} servers have been rolled out."
-        if when := _HELD_UNTIL.get(observed.hold):
+        if when := _HELD_UNTIL.get(observed.done.hold):
             message += f" The operator's own defaults have changed: the servers are replaced {when}."
         return Condition("Progressing", "False", Reason.COMPLETE, message)
-    by_operator = workload.kind != "Deployment" or observed.write_failed
+    by_operator = workload.kind != "Deployment" or observed.done.write_failed
     if existing == ready == size and workload.is_observed and not by_operator:
-        counted += (
-            f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
-        )
+        counted += f" The rollout of the Deployment completes once the last server has been ready for {pause_s} s."
     return Condition("Progressing", "True", _under_way(observed, workload, last), counted + until)
 
 
 def _is_complete(observed: Observation, workload: WorkloadRecord, last: Status) -> bool:
-    if observed.write_failed:
+    if observed.done.write_failed:
         return False
     ready = sum(pod.ready for pod in observed.target)
     if (
@@ -259,7 +262,7 @@ def _is_complete(observed: Observation, workload: WorkloadRecord, last: Status) 
     before = last.condition("Progressing")
     was_complete = before is not None and before.reason == Reason.COMPLETE
     same = was_complete and last.observedGeneration == observed.generation
-    return same and (workload.rolled_out or observed.paused)
+    return same and (workload.rolled_out or observed.is_paused)
 
 
 def _has_one_template(observed: Observation, workload: WorkloadRecord) -> bool:
@@ -269,7 +272,7 @@ def _has_one_template(observed: Observation, workload: WorkloadRecord) -> bool:
     yet, while those of the former are all ready. A Deployment that is paused reports that instead, and no pod is
     stale here.
     """
-    return workload.rolled_out or not workload.revised or observed.paused
+    return workload.rolled_out or not workload.revised or observed.is_paused
 
 
 def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) -> Reason:
@@ -279,7 +282,7 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
         return Reason.SCALING
     if before is not None and before.status == "True" and before.reason in _ROLLING_OUT:
         return Reason(before.reason)
-    if observed.write_failed:
+    if observed.done.write_failed:
         return Reason.UPDATING if workload.replicas == observed.size else Reason.SCALING
     if workload.generation == 1:
         return Reason.DEPLOYING
@@ -289,19 +292,19 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
     return Reason.SCALING if scaling else Reason.UPDATING
 
 
-def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
-    stale = observed.rollout.stale
-    in_place = stale == observed.rollout.in_place
+def _replacing(observed: Observation, workload: WorkloadRecord, pause_s: int) -> Condition:
+    stale = observed.done.rollout.stale
+    in_place = stale == observed.done.rollout.in_place
     done = "changed" if in_place else "replaced"
     left = f"{stale} of {observed.size} servers have not been {done} yet"
-    if observed.paused:
+    if observed.is_paused:
         message = f"{left}; spec.rollout.paused is true.{_trusting(observed)}"
         return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)
     if workload.kind == "Deployment":
         message = "Pods of the previous template are being replaced."
     else:
         how = "Servers restart in their pods and keep their items" if in_place else "Servers are replaced"
-        message = f"{left}. {how}, one at a time, once all have been ready for {observed.pause_s} s."
+        message = f"{left}. {how}, one at a time, once all have been ready for {pause_s} s."
     message += _trusting(observed)
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
@@ -334,14 +337,14 @@ def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size
 def _degraded(observed: Observation) -> Condition:
     if observed.problem is not None:
         return Condition("Degraded", "True", observed.problem.reason, observed.problem.message)
-    workload = observed.workload
+    workload = observed.done.workload
     if workload is not None and workload.create_failure:
         refused = _pods_refused(workload)
         return Condition("Degraded", "True", refused.reason, refused.message)
     # Not True: most failures of that sort are over at the next try.
     message = (
         "Requests to the API server are failing; see the condition Ready."
-        if observed.write_failed
+        if observed.done.write_failed
         else "There is no problem."
     )
     return Condition("Degraded", "False", Reason.AS_EXPECTED, message)

@@ -117,10 +117,10 @@ class StatusDebounce:
 
 def awaited_pods(observed: Observation) -> int | None:
     """Count the desired pods, where servers that start are all that is waited for; else None."""
-    holds = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
+    holds = observed.is_paused or observed.done.hold is not Hold.NONE or observed.done.rollout.is_underway
     more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
     drains = observed.servers is None or observed.servers.draining
-    return None if more or drains or observed.workload is None else observed.size
+    return None if more or drains or observed.done.workload is None else observed.size
 
 
 def is_complete(desired: Status, last: Status, size: int | None) -> bool:
@@ -148,12 +148,8 @@ def _holds(status: Status, type_: str) -> bool:
     return condition is not None and condition.status == "True"
 
 
-Awaited = Callable[[ObjectKey], int | None]
-"""How many pods a Memcached is to have before an event of its servers is worth a reconcile; None where each is."""
-
-
 class ServerPredicates:
-    def __init__(self, caches: Caches, awaited: Awaited) -> None:
+    def __init__(self, caches: Caches, awaited: Callable[[ObjectKey], int | None]) -> None:
         self._caches = caches
         self._awaited = awaited
 

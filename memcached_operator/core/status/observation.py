@@ -8,24 +8,20 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import HandoverStatus, Problem, Reason, Sizes, Status, first_names, joined, sizes_of
+from memcached_operator.api.status import Problem, Reason, Status, first_names, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
-from memcached_operator.core.objects.service import is_load_balanced
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import ObjectsResult
+from memcached_operator.core.outcome import ObjectsResult, WorkloadResult
 from memcached_operator.core.plan.plan import OTHER, ListedServers, as_ending, as_published
-from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.server_states import ObservedPods
-from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.snapshot import Snapshot
-from memcached_operator.features.handover.handover_reconciler import Progress
+from memcached_operator.features.handover.handover_reconciler import NO_HANDOVER, Progress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth
-from operator_runtime import Condition
 
 _LOAD_BALANCED: Final = Problem(
     Reason.LOAD_BALANCED_SERVERS,
@@ -48,58 +44,52 @@ class Observation(msgspec.Struct, frozen=True):
     """Observed state of one Memcached.
 
     Attributes:
+        spec: None where it cannot be read.
+        kind: of the workload that is specified.
         pods: the active pods, in any order, of both workloads while it moves from one to the other.
         servers: what is published of them; None where nothing is known yet.
         service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
-        write_failed: the workload is not as specified, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the other workload, which the servers move from; None for none.
         advice: what its user should know although all is as specified; the condition Discouraged.
-        drain_s: seconds for which servers run on that left the list.
-        pause_s: seconds between one server that is replaced and the next.
         health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
-        ahead, failure: see `ObservedPods`; rollout, absent, hold: see `WorkloadResult`.
-        memory: of each server, in force, as a quantity; "" where that is not known.
-        sizes: others that are in force; None where they are not known.
+        ahead, failure: see `ObservedPods`.
         scaling: what was decided of it; None without `spec.memoryScaling`.
-        handing_over: the condition HandingOver, None where there is none.
         moving: what is under way of a server's move, "" for nothing.
     """
 
     name: str
     generation: int
-    size: int | None
+    spec: Spec | None
     kind: Workload
-    workload: WorkloadRecord | None
+    done: WorkloadResult
     pods: Sequence[PodRecord]
     servers: ListedServers | None = None
     service: str = ""
     problem: Problem | None = None
     waiting: str = ""
-    write_failed: bool = False
     pending_writes: Sequence[str] = ()
     terminating: str = ""
     leaving: Workload | None = None
     advice: Sequence[Problem] = ()
-    rollout: RolloutProgress = DONE
-    absent: str = ""
-    drain_s: int = 0
-    paused: bool = False
-    pause_s: int = 0
-    hold: Hold = Hold.NONE
     health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
     failure: PodProblem = NO_PROBLEM
-    memory: str = ""
-    sizes: Sizes | None = None
     scaling: Scaling | None = None
-    handover: HandoverStatus | None = None
-    handing_over: Condition | None = None
+    handover: Progress = NO_HANDOVER
     moving: str = ""
+
+    @property
+    def size(self) -> int | None:
+        return self.spec.size if self.spec is not None else None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.spec is not None and self.spec.rollout.paused
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -124,7 +114,7 @@ def observed(
     scaling: Scaling | None = None,
 ) -> Observation:
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
-    workloads, outcome = done.workloads, done.outcome
+    outcome = done.outcome
     other = owned.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
     # Under a foreign workload, pods with our labels are foreign, too.
@@ -137,37 +127,27 @@ def observed(
     return Observation(
         memcached.name,
         memcached.generation,
-        spec.size,
+        spec,
         plan.target,
-        workloads.workload,
+        done.workloads,
         pods,
         plan.servers,
         done.service,
         joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
         " ".join(waiting),
-        write_failed=workloads.write_failed,
         pending_writes=sorted(outcome.pending_writes),
         leaving=other.kind if other is not None else None,
         advice=(*_advice(spec), *progress.advice),
-        rollout=workloads.rollout,
-        absent=workloads.absent,
-        drain_s=spec.drainPeriodSeconds,
-        paused=spec.rollout.paused,
-        pause_s=spec.rollout.minReadySeconds,
-        hold=workloads.hold,
         ahead=seen.ahead,
         failure=seen.failure,
-        memory=scaling.memory if scaling is not None else spec.memory,
-        sizes=sizes_of(spec),
         scaling=scaling,
-        handover=progress.state,
-        handing_over=progress.condition,
+        handover=progress,
         moving=snapshot.moving.message if snapshot.moving is not None else "",
     )
 
 
 def _advice(spec: Spec) -> Iterator[Problem]:
-    if is_load_balanced(spec):
+    if spec.service.type == "ClusterIP" and spec.size > 1:
         yield _LOAD_BALANCED
     if spec.auth is not None and spec.tls is None:
         yield _IN_THE_CLEAR
@@ -225,23 +205,20 @@ def unplanned(
         progress: of its hand-over; None where it stays as it is.
     """
     published = as_ending(last, owned, pods) if terminating else as_published(last, pods)
-    progress = progress or Progress(state=last.handover)
     kind: Workload = published.workload if published else next(iter(owned), "Deployment")
-    workload = owned.get(kind)
     return Observation(
         memcached.name,
         memcached.generation,
-        spec.size if spec is not None else None,
+        spec,
         kind,
-        workload,
+        WorkloadResult(owned.get(kind)),
         pods,
         published,
         last.service or "",
         problem,
         terminating=terminating,
         advice=tuple(_advice(spec)) if spec is not None else (),
-        handover=progress.state,
-        handing_over=progress.condition,
+        handover=progress or Progress(state=last.handover),
     )
 
 

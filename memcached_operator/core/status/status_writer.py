@@ -21,7 +21,7 @@ from memcached_operator.core.status.observation import Observation, client_names
 from memcached_operator.features.memory_scaling.retaining_condition import events
 from memcached_operator.servers.certificates import next_change_s
 from memcached_operator.servers.serving_condition import certificates
-from operator_runtime import Condition, Conflict, NotFound, Result, StaleCache, rfc3339
+from operator_runtime import Conflict, NotFound, Result, StaleCache, rfc3339
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ class StatusWriter:
             return last, Result(requeue_after_s=soonest(held_back_s, again_s))
         await self._write(memcached, desired, patch)
         self.debounce.written(key, observed, desired, last)
-        self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
-        self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
+        self._warn(memcached, desired, last)
+        self._advise(memcached, observed.advice, desired, last)
         for each in events(observed.scaling, last) if observed.scaling is not None else ():
             logger.log(logging.WARNING if each.type == "Warning" else logging.INFO, "%s", each.note)
             self._access.record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
@@ -104,8 +104,9 @@ class StatusWriter:
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
             raise StaleCache("the Memcached no longer exists: the cache is stale") from error
 
-    def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
+    def _warn(self, memcached: MemcachedRecord, desired: Status, last: Status) -> None:
         """Report each change of the condition Degraded: its begin, another message, and its end."""
+        degraded, before = desired.condition("Degraded"), last.condition("Degraded")
         was = before is not None and before.status == "True"
         if degraded is None or degraded.status != "True":
             if was:
@@ -116,14 +117,9 @@ class StatusWriter:
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self._access.record_event(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
-    def _advise(
-        self,
-        memcached: MemcachedRecord,
-        advice: Sequence[Problem],
-        discouraged: Condition | None,
-        before: Condition | None,
-    ) -> None:
+    def _advise(self, memcached: MemcachedRecord, advice: Sequence[Problem], desired: Status, last: Status) -> None:
         """Report once what a person should know although all is as specified: not again while the condition stays."""
+        discouraged, before = desired.condition(DISCOURAGED), last.condition(DISCOURAGED)
         if before is not None and discouraged is not None and before.message == discouraged.message:
             return
         for each in advice:

@@ -104,7 +104,6 @@ class DiscoveryReconciler:
         }
 
     async def ensure_list(self, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
-        """Keep the ConfigMap."""
         memcached, spec, live = snapshot.memcached, snapshot.spec, self._live_list(snapshot.memcached.key)
         listed = ClusterServers(servers or (), _addresses(snapshot.pods), int(snapshot.now.timestamp()))
         desired = published(memcached.owner, spec, listed, live)

@@ -111,31 +111,19 @@ def _compare(desired: ConfigMapManifest, live: ConfigMapManifest) -> Iterator[Di
         yield Difference(("data", CLUSTER), None, (live.data or {})[CLUSTER])
 
 
-def publication(owner: MemcachedOwner, servers: Sequence[str], cluster: str = "") -> ConfigMapManifest:
-    """The ConfigMap with a list.
-
-    Args:
-        cluster: the same as an endpoint gives it to clients, "" without one.
-    """
-    annotations = {APPLIED_ANNOTATION: _digest(servers, cluster)}
-    return ConfigMapManifest(
-        apiVersion="v1",
-        kind="ConfigMap",
-        metadata=metadata(owner, name=owner.name + SUFFIX, annotations=annotations),
-        data=_data(servers, cluster),
-    )
-
-
 def published(
     owner: MemcachedOwner, spec: Spec, listed: ClusterServers, live: ConfigMapManifest | None = None
 ) -> ConfigMapManifest | None:
     """The ConfigMap that a Memcached desires, None for none."""
+    cluster = ""
     if spec.has_endpoint:
         former = read_cluster(cluster_of(live)) if live is not None else NO_CLUSTER
-        is_ours = live is not None and is_untouched(live)
-        return publication(owner, listed.servers, str(next_cluster(former, is_ours, listed)))
-    is_on = spec.discovery is not None and spec.discovery.configMap is not None
-    return publication(owner, listed.servers) if is_on else None
+        cluster = str(next_cluster(former, live is not None and is_untouched(live), listed))
+    elif spec.discovery is None or spec.discovery.configMap is None:
+        return None
+    annotations = {APPLIED_ANNOTATION: _digest(listed.servers, cluster)}
+    meta = metadata(owner, name=owner.name + SUFFIX, annotations=annotations)
+    return ConfigMapManifest(apiVersion="v1", kind="ConfigMap", metadata=meta, data=_data(listed.servers, cluster))
 
 
 def is_untouched(live: ConfigMapManifest) -> bool:

@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import CounterMetricFamily
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Problem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S, EmptyServer, Purged, PurgeServer
-from memcached_operator.features.handover.situation import GiveUp, HandoverServer, PurgeState
+from memcached_operator.features.handover.situation import GiveUp, HandoverServer, Purge, PurgeState
 from memcached_operator.servers.server_connection import Failure
 
 logger = logging.getLogger(__name__)
@@ -80,15 +80,12 @@ class PurgeRun:
     """The purge of the hand-over that began to be prepared at a time.
 
     Attributes:
+        of: that time, as RFC 3339 has it.
         began_s: by the clock, when its last try began.
     """
 
     def __init__(self, of: str) -> None:
-        """
-        Args:
-            of: RFC 3339 time at which the hand-over began to be prepared.
-        """
-        self._of = of
+        self.of = of
         self.began_s = float("-inf")
         self._purged: set[str] = set()  # addresses
         self._task: asyncio.Task[None] | None = None
@@ -97,9 +94,6 @@ class PurgeRun:
         """Leave off what has yet to be deleted."""
         if self._task is not None:
             self._task.cancel()
-
-    def is_of(self, start: str) -> bool:
-        return self._of == start
 
     def state(self, servers: Sequence[HandoverServer]) -> tuple[PurgeState, frozenset[str]]:
         """Progress, and the names of ready servers that it failed at, or that were not ready when it began."""
@@ -111,28 +105,19 @@ class PurgeRun:
         unpurged = frozenset(each.name for each in ready if each.address not in self._purged)
         return PurgeState.FAILED if unpurged else PurgeState.DONE, unpurged
 
-    def begin(
-        self,
-        servers: Sequence[HandoverServer],
-        unused_since_s: float,
-        purge: PurgeServer,
-        now_s: float,
-        on_end: Callable[[], None],
-    ) -> None:
-        """Have servers delete what former owners have kept; none of them is waited for here.
-
-        Args:
-            unused_since_s: what was used since stays; in seconds since 1970.
-        """
+    def begin(self, due: Purge, purge: PurgeServer, now_s: float, on_end: Callable[[], None]) -> None:
+        """Have servers delete what former owners have kept; none of them is waited for here."""
         self.began_s = now_s
 
         async def run() -> None:
-            purging = (purge(each.address, unused_since_s, PURGE_WITHIN_S) for each in servers)
+            purging = (purge(each.address, due.unused_since_s, PURGE_WITHIN_S) for each in due.servers)
             answers = await asyncio.gather(*purging, return_exceptions=True)
             deleted = sum(each.deleted for each in answers if isinstance(each, Purged))
             fields = {"action": "purge"}
             logger.info("deleted %d items that only former owners may have", deleted, extra={"fields": fields})
-            purged = (each.address for each, answer in zip(servers, answers, strict=True) if isinstance(answer, Purged))
+            purged = (
+                each.address for each, answer in zip(due.servers, answers, strict=True) if isinstance(answer, Purged)
+            )
             self._purged.update(purged)
 
         self._task = asyncio.get_running_loop().create_task(run())
@@ -143,7 +128,7 @@ def purge_state(
     purge: PurgeRun | None, last: HandoverStatus | None, servers: Sequence[HandoverServer]
 ) -> tuple[PurgeState, frozenset[str]]:
     """Progress of the purge, and the names of ready servers where it is yet to be done."""
-    if purge is None or last is None or not purge.is_of(last.startTime):
+    if purge is None or last is None or purge.of != last.startTime:
         return PurgeState.DUE, frozenset()
     return purge.state(servers)
 

@@ -29,7 +29,7 @@ from memcached_operator.features.handover.progress_messages import (
     handing_over,
 )
 from memcached_operator.features.handover.purge import Purged
-from memcached_operator.features.handover.server_state import HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.server_state import ANSWER_WITHIN_S, HandoverState, PeersPort, Unsupported
 from memcached_operator.features.handover.situation import (
     Action,
     Advance,
@@ -40,7 +40,6 @@ from memcached_operator.features.handover.situation import (
     HandoverWait,
     Nothing,
     Peers,
-    PeersChange,
     Purge,
     Resume,
     SetPeers,
@@ -61,7 +60,6 @@ from operator_runtime import Condition, ObjectKey
 
 logger = logging.getLogger(__name__)
 
-ANSWER_WITHIN_S: Final = 1.0
 DELETE_AGAIN_S: Final = 5.0
 """After so long a server that did not delete what it has to is tried again."""
 RETRY_REFUSED_S: Final = 30.0
@@ -217,17 +215,20 @@ class HandoverReconciler:
                 if last is not None and last.step is HandoverStep.PUBLISHED:
                     known.emptying.forget(dropped_addresses(changes), pods.values())
                 outcome = EMPTY
-                for each in changes:
-                    outcome += await self._set_peers(known, each, pods[each.server.name])
+                for change in changes:
+                    # The kubelet writes the annotation of the pod into a file.
+                    annotations = {PEERS_ANNOTATION: str(change.peers)}
+                    if change.outdated:
+                        annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
+                    outcome += await self._annotate(known, pods[change.server.name], annotations)
                 return outcome
             case EmptyServers(servers, is_last):
                 outcome = EMPTY
                 for server in servers:
                     outcome += await self._empty(memcached.key, known, pods[server.name], is_last=is_last)
                 return outcome
-            case Purge(servers, unused_since_s):
-                start = last.startTime if last is not None else ""
-                return self._purge(memcached.key, known, start, servers, unused_since_s)
+            case Purge():
+                return self._purge(memcached.key, known, last.startTime if last is not None else "", action)
             case Advance(to, publishes):
                 if publishes or to is None:
                     known.given_up = None
@@ -243,13 +244,6 @@ class HandoverReconciler:
 
     async def _set_peers_of(self, key: ObjectKey, pod: PodRecord, peers: Peers) -> Outcome:
         return await self._annotate(self.known.of(key), pod, {PEERS_ANNOTATION: str(peers)})
-
-    async def _set_peers(self, known: HandoverMemory, change: PeersChange, pod: PodRecord) -> Outcome:
-        """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
-        annotations = {PEERS_ANNOTATION: str(change.peers)}
-        if change.outdated:
-            annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
-        return await self._annotate(known, pod, annotations)
 
     async def _empty(self, key: ObjectKey, known: HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
@@ -281,21 +275,14 @@ class HandoverReconciler:
             return EMPTY
         return AT_ONCE
 
-    def _purge(
-        self,
-        key: ObjectKey,
-        known: HandoverMemory,
-        start: str,
-        servers: Sequence[HandoverServer],
-        unused_since_s: float,
-    ) -> Outcome:
+    def _purge(self, key: ObjectKey, known: HandoverMemory, start: str, due: Purge) -> Outcome:
         """Begin to delete what former owners have kept, or again where some server failed to."""
         now_s = self._access.clock()
-        if known.purge is None or not known.purge.is_of(start):
+        if known.purge is None or known.purge.of != start:
             known.purge = PurgeRun(start)
         elif (left_s := known.purge.began_s + DELETE_AGAIN_S - now_s) > 0.0:
             return Outcome(requeue_s=left_s)
-        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._access.enqueue(key))
+        known.purge.begin(due, self._port.purge, now_s, lambda: self._access.enqueue(key))
         return AT_ONCE
 
     def _report_step(self, memcached: MemcachedRecord, known: HandoverMemory, last: HandoverStatus | None) -> None:

@@ -18,8 +18,6 @@ _BLOCK_BYTES: Final = 1 << 16
 
 
 class Connection(NamedTuple):
-    """A connection to a server."""
-
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
@@ -43,7 +41,6 @@ class _DumpError(Exception):
 
 @asynccontextmanager
 async def connection(endpoint: Endpoint) -> AsyncIterator[Connection]:
-    """A connection until the end of the block."""
     try:
         reader, writer = await asyncio.open_connection(endpoint.address, endpoint.port, limit=_BLOCK_BYTES)
     except OSError as error:

@@ -26,8 +26,6 @@ COARSE_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """Result of a purge."""
-
     items: int
     deleted: int
 

@@ -17,10 +17,10 @@ from memcached_operator.features.handover.purge import EmptyServer, PurgeServer,
 from memcached_operator.features.handover.transfer import Transferred, transfer_all
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
-from memcached_operator.servers.text_protocol import MALFORMED, Stats, stats_of
+from memcached_operator.servers.text_protocol import MALFORMED, Stats, two_stats_of
 
+ANSWER_WITHIN_S: Final = 1.0
 _COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))
-_END: Final = b"END\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,10 @@ async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) ->
 
 def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
     """Parse the responses to `stats` and `stats proxy`; None while they are not whole."""
-    end = received.find(b"\r\n" + _END) + 2
-    if end < 2:
-        found = stats_of(received)
-        return found if isinstance(found, Failure) else None
-    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
-    if stats is None or isinstance(stats, Failure):
-        return stats
-    proxy = stats_of(rest)
+    found = two_stats_of(received)
+    if found is None or isinstance(found, Failure):
+        return found
+    stats, proxy = found
     if isinstance(proxy, Failure):
         return Unsupported() if proxy.kind is ErrorKind.REFUSED else proxy
     return None if proxy is None else _of_counters(stats, proxy)

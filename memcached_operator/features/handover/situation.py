@@ -122,8 +122,6 @@ def was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
 
 
 class PurgeState(Enum):
-    """Progress of this hand-over's purge."""
-
     DUE = "not begun"
     RUNNING = "under way"
     DONE = "done at every server"
@@ -246,7 +244,6 @@ class HandoverInput(NamedTuple):
 
 
 def desired_list(spec: Spec, last: Status) -> DesiredList:
-    """The desired list of a specification."""
     for_s = spec.handover.periodSeconds if spec.handover is not None else None
     return DesiredList(spec.size, frozenset(listed_ordinals(last)), for_s)
 
@@ -284,8 +281,6 @@ class GivenUp(Enum):
 
 
 class Awaited(Enum):
-    """Cause of a wait."""
-
     FORMER_CLIENTS = "clients of the former list"
     SERVERS = "servers to be ready"
     PURGE = "the purge"

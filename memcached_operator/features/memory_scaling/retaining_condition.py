@@ -52,8 +52,6 @@ class Scaling:
 
 
 class ScalingEvent(NamedTuple):
-    """An event about the memory."""
-
     type: Literal["Normal", "Warning"]
     reason: str
     note: str

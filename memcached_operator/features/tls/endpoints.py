@@ -119,7 +119,9 @@ class EndpointResolver:
         transport, found = pod.transport, await without_credentials(pod)
         if not transport.tls and not transport.passwords:
             return found
-        tls, auth = self._named(pod)
+        # If the Memcached names other Secrets by now, the pod is about to be replaced.
+        spec = self._caches.spec_at(pod.memcached_key)
+        tls, auth = (spec.tls, spec.auth) if spec is not None else (None, None)
         endpoint, lacks = found.endpoint, ""
         due = await self._due(pod.namespace, tls) if tls is not None and tls.reload == "Restart" else ""
         if transport.client_certificate:
@@ -135,11 +137,6 @@ class EndpointResolver:
             else:
                 endpoint = endpoint._replace(login=login)
         return Resolved(endpoint, lacks, due)
-
-    def _named(self, pod: QueriedPod) -> tuple[Tls | None, Auth | None]:
-        """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
-        spec = self._caches.spec_at(pod.memcached_key)
-        return (spec.tls, spec.auth) if spec is not None else (None, None)
 
     async def _due(self, namespace: str, tls: Tls) -> str:
         """The fingerprint of the certificate that a new server would show, "" where that is not known."""

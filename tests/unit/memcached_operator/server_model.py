@@ -37,7 +37,10 @@ def workload_of(kind: Workload, replicas: int, *, deleting: bool = False) -> Wor
 def named_pod(ordinal: int, *, ready: bool = True) -> PodRecord:
     """A pod of the StatefulSet."""
     name, uid = f"{NAME}-{ordinal}", f"uid-{ordinal}"
-    return PodRecord(NAMESPACE, name, uid, "1", NAME, "a", True, ready, NO_PROBLEM, ordinal=ordinal)
+    return PodRecord(
+        namespace=NAMESPACE, name=name, uid=uid, resource_version="1", memcached=NAME, revision="a", active=True,
+        ready=ready, problem=NO_PROBLEM, ordinal=ordinal,
+    )  # fmt: skip
 
 
 def addressed_pod(number: int, *, ready: bool = True) -> PodRecord:

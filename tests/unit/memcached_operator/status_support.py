@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memcached_operator.api.status import Problem, Sizes, Status, decode_status
-from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.api.status import Problem, Status, decode_status
+from memcached_operator.api.v1alpha1 import Rollout, Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.outcome import WorkloadResult
 from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.rollout.next_step import DONE, RolloutProgress
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
+from memcached_operator.features.handover.handover_reconciler import Progress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth
 from operator_runtime import Condition
@@ -63,11 +65,12 @@ def reported_status(
     now: str = NOW,
 ) -> Status:
     """The status after one reconcile, read back as the API server would return it."""
+    spec = Spec(size=size, rollout=Rollout(paused=paused)) if size is not None else None
     observation = Observation(
-        NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
-        terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
+        NAME, generation, spec, "Deployment", WorkloadResult(deployment, hold=hold, rollout=rollout), found, servers,
+        service, problem=problem, waiting=waiting, terminating=terminating, leaving=leaving,
         health=health, advice=advice, pending_writes=pending_writes,
-        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling, handing_over=handing_over, moving=moving,
+        scaling=scaling, handover=Progress(condition=handing_over), moving=moving,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

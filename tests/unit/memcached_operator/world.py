@@ -10,7 +10,6 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from memcached_operator.core.access import Config
 from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import DEPLOYMENT
@@ -24,6 +23,7 @@ from memcached_operator.features.handover.server_state import PEERS, PeersPort
 from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.servers.server_connection import Failure
 from memcached_operator.servers.stats_cache import StatsCache
+from memcached_operator.settings import Settings
 from operator_runtime import (
     Client,
     EnsureResult,
@@ -92,7 +92,7 @@ class Parts:
     """What the reconciler takes of an operator, with a clock that the test moves."""
 
     def __init__(self, client: Client, events: EventRecorder, stores: dict[Kind[Any], Store[Any]], clock: FakeClock):
-        self.client = client
+        self.client, self.own_namespace = client, ""
         self.events = events
         self.stores = stores
         self.of_memcacheds = Owners(client, events, MEMCACHEDS, stores[MEMCACHEDS], clock=clock)
@@ -153,7 +153,12 @@ class World:
         self.reconciler = MemcachedReconciler(
             cast(Operator, self.parts),
             self.caches,
-            Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
+            Settings(
+                memcached_image=IMAGE,
+                memcached_user_id=user_id,
+                status_interval_ms=int(DELAY_S * 1000),
+                finalizer=finalizer,
+            ),
             set_limit=self.set_limit,
             enqueue=self.woken.append,
             peers_port=peers_port,

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import selector_labels, selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
-from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -39,6 +36,7 @@ from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
     why_not_mounted,
 )
 from memcached_operator.core.rollout.server_states import ObservedPods, missing_servers
+from memcached_operator.core.snapshot import Snapshot
 from operator_runtime import Forbidden, Invalid, KubeError, NotFound, ObjectKey, PlainObject, plain
 
 logger = logging.getLogger(__name__)
@@ -58,13 +56,11 @@ class PodAbsence(NamedTuple):
             ordinal and as far as that was seen.
         cause: why, where that is known.
         requeue_s: seconds until more may be known, None for never.
-        since_s: when each was first seen so, by a monotonic clock, to be remembered; None where none is missing.
     """
 
     missing_s: Mapping[int, float] = {}
     cause: Problem | None = None
     requeue_s: float | None = None
-    since_s: Mapping[int, float] | None = None
 
 
 NONE_MISSING: Final = PodAbsence()
@@ -90,31 +86,25 @@ class MissingPods:
         self._reads = BoundedReads(access.owners.states, access.clock, _Cause())
         self._is_reported = False  # that events may not be read
 
-    async def absence(
-        self,
-        memcached: MemcachedRecord,
-        spec: Spec,
-        workload: WorkloadRecord | None,
-        pods: Sequence[PodRecord],
-        inactive: Sequence[PodRecord],
-        now: datetime,
-        before: Mapping[int, float] | None,
-    ) -> PodAbsence:
+    async def absence(self, snapshot: Snapshot, workload: WorkloadRecord | None) -> PodAbsence:
         """Find out why servers are missing, as far as that is known by now."""
-        key, clock_s = memcached.key, self._access.clock()
+        spec, pods, remembered = snapshot.spec, snapshot.pods, snapshot.remembered
+        key, clock_s, known = snapshot.memcached.key, self._access.clock(), remembered.missing_since_s or {}
+        remembered.missing_since_s = None
         if workload is None or workload.deleting or not missing_servers(spec, workload, pods):
             self._reads.drop(key)
             return NONE_MISSING
         self._reads.expect(key, (workload.uid, workload.generation), READ_AFTER_S)
         active = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         missing = [ordinal for ordinal in range(spec.size) if ordinal not in active]
-        terminating = {pod.ordinal: pod for pod in inactive if pod.workload == workload.kind and pod.ordinal in missing}
-        known = before or {}
+        inactive = (pod for pod in snapshot.inactive if pod.workload == workload.kind and pod.ordinal in missing)
+        terminating = {pod.ordinal: pod for pod in inactive}
         since = {ordinal: known.get(ordinal, clock_s) for ordinal in missing if ordinal not in terminating}
-        absence = PodAbsence({ordinal: clock_s - since_s for ordinal, since_s in since.items()}, since_s=since)
+        remembered.missing_since_s = since
+        absence = PodAbsence({ordinal: clock_s - since_s for ordinal, since_s in since.items()})
         if not workload.is_observed:
             return absence
-        late, requeue_s = overdue(terminating.values(), now.timestamp())
+        late, requeue_s = overdue(terminating.values(), snapshot.now.timestamp())
         if late or not since:
             self._reads.drop(key)
             problem = Problem(Reason.TERMINATION_STALLED, late, blocking=False) if late else None
@@ -167,9 +157,6 @@ def _blocking_pod(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
         f"{remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
     )
     return Problem(Reason.NOT_CONTROLLED, message, blocking=False)
-
-
-logger = logging.getLogger(__name__)
 
 
 class MountFailures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from memcached_operator.core.access import Access
@@ -113,7 +114,7 @@ class LiveMemory:
                 self._resizes = await self._access.client.serves(RESIZABLE_PODS, "resize")
             except (KubeError, ValueError) as error:
                 logger.debug("whether pods can be resized is not known: %s", error)
-        return Means(self._access.config.credentials, self._resizes)
+        return Means(self._access.settings.server_credentials, self._resizes)
 
     async def resize(
         self,
@@ -208,10 +209,7 @@ class LiveMemory:
         self, memcached: MemcachedRecord, memory: Memory, pods: Sequence[PodRecord], servers: Resizes, *, scales: bool
     ) -> None:
         """Take as many steps as can be done now: one server is resized before the others are."""
-
-        async def go_on(pod: PodRecord) -> None:
-            await self._go_on(memcached, memory, pod, servers, scales=scales)
-
+        go_on = partial(self._go_on, memcached, memory, servers, scales)
         for first in pods[:1]:
             await go_on(first)
         await asyncio.gather(*(go_on(each) for each in pods[1:]))
@@ -221,7 +219,7 @@ class LiveMemory:
                     await go_on(each)
 
     async def _go_on(
-        self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, servers: Resizes, *, scales: bool
+        self, memcached: MemcachedRecord, memory: Memory, servers: Resizes, scales: bool, pod: PodRecord
     ) -> None:
         is_read, server, trial = False, servers[pod.uid], servers.trial
         try:

@@ -21,8 +21,6 @@ REQUEUE_S: Final = 1.0
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
-# The cause of a refusal where the node is too small for the resize. Another node may be large enough.
-_NODE_TOO_SMALL: Final = "NodeCapacity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +76,20 @@ def resize_state_of(error: KubeError, pod: str, *, is_read: bool, is_change: boo
         case NotFound():
             is_gone = not is_read or error.name == pod
             return Pending() if is_gone else Impossible(NO_RESIZE)
-        case Forbidden():
-            return _of_refusal(error, is_read=is_read, is_change=is_change)
-        case Invalid():
+        case Forbidden() if not is_read and not is_change:
+            return Pending(error.message or str(error))
+        case Forbidden() if is_read and not (_is_too_large(error) or is_permission_missing(error)):
+            message = error.message or str(error)
+            return ResizeRefused(message, refusal_reason(message))
+        case Forbidden() | Invalid():
             return Impossible(error.message or str(error))
         case _:
             return Pending(failure=error)
 
 
-def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeState:
-    message = error.message or str(error)
-    if not is_read:
-        return Impossible(message) if is_change else Pending(message)
-    too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
-    return (
-        Impossible(message)
-        if too_small or is_permission_missing(error)
-        else ResizeRefused(message, refusal_reason(message))
-    )
+def _is_too_large(error: Forbidden) -> bool:
+    """Report whether the node is too small for the resize. Another node may be large enough."""
+    return any(cause.reason == "NodeCapacity" for cause in error.causes)
 
 
 @dataclass(slots=True)
@@ -181,7 +175,6 @@ class Trial:
         return not self.emptied and (self.passed or self.uid in ("", uid))
 
     def stop(self) -> ResizeRefused:
-        """Return why no other server is resized."""
         why = f"the container of {self.emptied} started again when it was resized, and its keys are lost"
         return ResizeRefused(why, Reason.ROLLOUT_STUCK)
 

@@ -55,7 +55,7 @@ class Holders:
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
         workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         restart = workload.restart if workload is not None else ""
-        made = self._access.config.holder(memcached, spec, restart, annotations)
+        made = self._access.holder(memcached, spec, restart, annotations)
         try:
             await self._access.client.create(STATEFUL_SETS, made.body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:

@@ -27,7 +27,6 @@ class MoveMemory:
         copied: what passes have found, by the step.
         carried: how many items the pass that is under way has gone over.
         awaited: what is waited for with a limit, and since when.
-        reported: uids of pods whose move was reported to begin.
         refused_s: by the clock, when the API server refused to make a holder last, or to delete it.
         refusal: the latter.
     """
@@ -42,7 +41,6 @@ class MoveMemory:
     tasks: dict[MoveStep, MoveTask] = field(default_factory=dict)
     carried: int = 0
     awaited: tuple[object, float] | None = None
-    reported: set[str] = field(default_factory=set)
     refused_s: float = float("-inf")
     refusal: Problem | None = None
 
@@ -80,5 +78,5 @@ class MoveMemory:
         for each in (self.tasks, self.copied, self.confirmed_s, self.silent_since_s):
             each.clear()
         self.refusal = None
-        for uids in (self.purged, self.unconfirmed, self.reported):
-            uids.clear()
+        self.purged.clear()
+        self.unconfirmed.clear()

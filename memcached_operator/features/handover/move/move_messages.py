@@ -24,11 +24,6 @@ UNDER_WAY: Final[Mapping[MoveStep | None, str]] = {
 _ALL: Final = Copied((0,))
 
 
-def moving(server: str) -> str:
-    """The note of the event at the beginning."""
-    return f"{server} is replaced by a new pod, and its items move with it"
-
-
 _STEPS_OF_10: Final = 10
 _ALL_OF: Final[Mapping[MoveStep, str]] = {
     MoveStep.COPYING: " {0} % of {1:,} items are there.",

@@ -25,7 +25,7 @@ from memcached_operator.core.rollout.server_states import is_stale
 from memcached_operator.features.handover.handover_memory import ResultCounts
 from memcached_operator.features.handover.move.holders import Holders
 from memcached_operator.features.handover.move.move_memory import MoveMemory
-from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, moving, not_moved, progress
+from memcached_operator.features.handover.move.move_messages import UNDER_WAY, moved, not_moved, progress
 from memcached_operator.features.handover.move.move_steps import decide_move, dismissed, unserved
 from memcached_operator.features.handover.move.situation import (
     HOT_S,
@@ -46,7 +46,13 @@ from memcached_operator.features.handover.move.situation import (
     Tell,
 )
 from memcached_operator.features.handover.purge import PURGE_WITHIN_S
-from memcached_operator.features.handover.server_state import DONE, HandoverState, PeersPort, Unsupported
+from memcached_operator.features.handover.server_state import (
+    ANSWER_WITHIN_S,
+    DONE,
+    HandoverState,
+    PeersPort,
+    Unsupported,
+)
 from memcached_operator.features.handover.situation import (
     MARKER_TTL_S,
     DesiredList,
@@ -60,7 +66,6 @@ from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
 
-_ANSWER_WITHIN_S: Final = 1.0
 _AGAIN_S: Final = 0.3
 """After so long servers are queried again."""
 _DISMISS_AGAIN_S: Final = 1.0
@@ -118,11 +123,10 @@ class MoveReconciler:
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
         """Have those pods end that wait until their items have moved, where these do not."""
         waiting = [each for each in pods if _ending(each, now) is not None and each.address]
-        heard = await asyncio.gather(*(self._port.say(each.address, DONE, _ANSWER_WITHIN_S) for each in waiting))
+        heard = await asyncio.gather(*(self._port.say(each.address, DONE, ANSWER_WITHIN_S) for each in waiting))
         return Outcome(requeue_s=_DISMISS_AGAIN_S) if any(each is not True for each in heard) else EMPTY
 
     async def advance(self, found: HandoverInput) -> MoveProgress:
-        """Take the next step."""
         memcached, spec = found.memcached, found.spec
         known = self._known.of(memcached.key)
         known.collect()
@@ -209,8 +213,8 @@ class MoveReconciler:
             return MovingServer(pod, peers, ending=ending)
         if ending is not None and pod.uid not in known.given_up:
             # What its annotation has, it may not have been told yet; and it waits as long as it hears of the operator.
-            await self._port.say(pod.address, pod.peers, _ANSWER_WITHIN_S)
-        answer = await self._port.state_of(pod.address, _ANSWER_WITHIN_S)
+            await self._port.say(pod.address, pod.peers, ANSWER_WITHIN_S)
+        answer = await self._port.state_of(pod.address, ANSWER_WITHIN_S)
         if not isinstance(answer, HandoverState):
             silent_s = now_s - known.silent_since_s.setdefault(pod.uid, now_s)
             return MovingServer(pod, peers, None, silent_s, isinstance(answer, Unsupported), ending)
@@ -241,9 +245,6 @@ class MoveReconciler:
                 return await self._holders.forget_in_template(memcached)
             case Await() if decision.holds is not None and found.spec is not None:
                 pod = decision.holds.pod
-                if pod.uid not in known.reported:
-                    known.reported.add(pod.uid)
-                    self._report(memcached, "Normal", "Moving", moving(pod.name))
                 if not await self._holders.hold(memcached, known, found.spec, pod):
                     known.given_up[pod.uid] = NotMoved.HOLDER_NOT_READY  # nobody is told: no event can be made there
                     return AT_ONCE

@@ -41,10 +41,7 @@ class NotMoved(Enum):
 
 
 class MoveAwaited(Enum):
-    """Cause of a wait."""
-
     FORMER_CLIENTS = "clients of the former list"
-    PURGE = "the purge"
     HOLDER = "the holder to be ready"
     CONFIRMATION = "a server to confirm its peers"
     BEGUN = "what began before"
@@ -174,7 +171,6 @@ class MoveSituation:
 
     @property
     def connected(self) -> Sequence[MovingServer]:
-        """Servers that have peers."""
         return [each for each in self.servers if each.is_connected]
 
 

@@ -34,7 +34,7 @@ A, F, E, O, U, D = (  # noqa: E741
 
 async def queried(where: str, timeout_s: float) -> StatsAnswer | Failure:
     """What a server says of itself that speaks plain text at this IP address."""
-    return (await query(Endpoint(where), timeout_s)).answer
+    return (await query(Endpoint(where), timeout_s))[0]
 
 
 def address() -> str:

@@ -19,7 +19,6 @@ from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.server_connection import SATURATED, Endpoint, ErrorKind, Failure
 from memcached_operator.servers.stats_answer import StatsAnswer
 from memcached_operator.servers.stats_cache import AnswerVerdict, StatsCache
-from memcached_operator.servers.text_protocol import Response
 from memcached_operator.servers.transport import Transport
 from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock
@@ -165,13 +164,13 @@ class Request:
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def __call__(self, endpoint: Endpoint, timeout_s: float) -> Response:
+    async def __call__(self, endpoint: Endpoint, timeout_s: float) -> tuple[StatsAnswer | Failure, bytes]:
         self.timeouts.add(timeout_s)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
             await self.go_on.wait()
-            return Response(self.reply)
+            return self.reply, b""
         finally:
             self.now -= 1
             self.count += 1
@@ -257,7 +256,7 @@ async def test_only_a_few_are_asked_at_once_and_nobody_is_waited_for_at_the_end(
 async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> None:
     add(caches, "cache", 1)
 
-    async def broken(endpoint: Endpoint, timeout_s: float) -> Response:
+    async def broken(endpoint: Endpoint, timeout_s: float) -> tuple[StatsAnswer | Failure, bytes]:
         raise ZeroDivisionError(endpoint.address)
 
     poller = Poller(caches, StatsCache(), Channel(), interval_s=INTERVAL_S, query=broken, tick_s=0.0)

@@ -19,7 +19,7 @@ from memcached_operator.servers.server_connection import (
     without_certificate,
 )
 from memcached_operator.servers.stats_answer import StatsAnswer
-from memcached_operator.servers.text_protocol import Response, query
+from memcached_operator.servers.text_protocol import query
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.servers.support import ONE_THREAD, SOON_S, TIMEOUT_S, Talk, running, saying, talking
 
@@ -43,18 +43,18 @@ def showing(authority: Authority, folder: Path) -> ssl.SSLContext:
     return context
 
 
-def trouble(response: Response) -> tuple[ErrorKind, str]:
-    assert isinstance(response.answer, Failure), response.answer
-    return response.answer
+def trouble(response: tuple[StatsAnswer | Failure, bytes]) -> tuple[ErrorKind, str]:
+    assert isinstance(response[0], Failure), response[0]
+    return response[0]
 
 
 async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
         assert trouble(await query(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
         response = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
-    assert isinstance(response.answer, StatsAnswer)
-    assert response.answer.number("curr_connections") >= 1
-    assert response.certificate == SERVER.der
+    assert isinstance(response[0], StatsAnswer)
+    assert response[0].number("curr_connections") >= 1
+    assert response[1] == SERVER.der
 
 
 async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
@@ -62,13 +62,13 @@ async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_
         for _ in range(5):
             without = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
             assert trouble(without) == (ErrorKind.DENIED, "it requires a client certificate")
-            assert without.certificate == SERVER.der
+            assert without[1] == SERVER.der
         foreign = await query(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
         kind, why = trouble(foreign)
         assert kind is ErrorKind.DENIED
         assert why.startswith("it refuses the client certificate with ")
         right = await query(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
-        assert isinstance(right.answer, StatsAnswer)
+        assert isinstance(right[0], StatsAnswer)
 
 
 @pytest.mark.parametrize("tls", [True, False])
@@ -80,7 +80,7 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
         wrong = await query(Endpoint(where, context, login=WRONG), TIMEOUT_S)
         assert trouble(wrong) == (ErrorKind.DENIED, "it refuses the login of ann")
         right = await query(Endpoint(where, context, login=ANN), TIMEOUT_S)
-        assert isinstance(right.answer, StatsAnswer)
+        assert isinstance(right[0], StatsAnswer)
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_na
         endpoint = Endpoint(where, without_certificate())
         found = await query(endpoint, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
-    assert found.certificate == b""
+    assert found[1] == b""
 
 
 def at_once(response: bytes) -> Talk:

@@ -7,12 +7,13 @@ from itertools import chain, combinations
 
 import pytest
 
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.pod_template import fingerprint, scripts_of
 from memcached_operator.core.objects.script_config_maps import SCRIPT_CONFIG_MAPS, scripts_config_map
 from memcached_operator.core.objects.scripts import suffix, suffix_in
 from memcached_operator.core.objects.workload import desired_workload
-from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, publication
+from memcached_operator.features.discovery.server_list_configmap import CONFIG_MAPS, ClusterServers, published
 from operator_runtime import ObjectKey
 from tests.unit.memcached_operator.core.objects.test_template_digests import OPTIONS
 from tests.unit.memcached_operator.support import IMAGE, NAME, NAMESPACE, OWNER
@@ -74,5 +75,7 @@ def test_it_is_of_the_memcached_that_it_was_made_for_whatever_that_is_called(nam
     owner, key = OWNER._replace(name=name), ObjectKey(NAMESPACE, name)
     live = SCRIPT_CONFIG_MAPS.codec.record(json.dumps(scripts_config_map(owner, ONE).body()).encode())
     assert SCRIPT_CONFIG_MAPS.memcached_of(live) == key
-    listed = CONFIG_MAPS.codec.record(json.dumps(publication(owner, ()).body()).encode())
+    desired = published(owner, read_spec(b'{"discovery": {"configMap": {}}}'), ClusterServers(()))
+    assert desired is not None
+    listed = CONFIG_MAPS.codec.record(json.dumps(desired.body()).encode())
     assert (CONFIG_MAPS.memcached_of(listed), SCRIPT_CONFIG_MAPS.memcached_of(listed)) == (key, None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from memcached_operator.core.access import Access
 from memcached_operator.core.observed.memcacheds import memcached_record
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.container_restarts import report_restarts
@@ -20,13 +21,13 @@ class Reports:
         self.events: list[tuple[str, str, str]] = []
         self._known: Mapping[str, int] | None = None
 
-    def _record(self, _memcached: object, type_: str, reason: str, _action: str, note: str) -> None:
+    def record_event(self, _memcached: object, type_: str, reason: str, _action: str, note: str) -> None:
         self.events.append((type_, reason, note))
 
     def report(self, *pods: PodRecord) -> list[str]:
         """Those notes that were recorded for what is there now."""
         self.events.clear()
-        self._known = report_restarts(self._record, MEMCACHED, pods, self._known)
+        self._known = report_restarts(cast(Access, self), MEMCACHED, pods, self._known)
         return [note for _, _, note in self.events]
 
 

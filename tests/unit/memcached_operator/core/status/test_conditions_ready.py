@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
-from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.outcome import WorkloadResult
 from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.observation import Observation
@@ -95,9 +96,9 @@ def status_of_names(
 ) -> Status:
     """The status reported for a StatefulSet of that size."""
     servers = ListedServers(listed, (), draining)
-    workload = workload_of("StatefulSet", size)
+    workload, spec = workload_of("StatefulSet", size), Spec(size=size, drainPeriodSeconds=210)
     return status_of(
-        Observation(NAME, 1, size, "StatefulSet", workload, found, servers, leaving=leaving, drain_s=210), last, NOW
+        Observation(NAME, 1, spec, "StatefulSet", WorkloadResult(workload), found, servers, leaving=leaving), last, NOW
     )
 
 

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import Rollout, Spec
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.outcome import WorkloadResult
 from memcached_operator.core.plan.plan import ListedServers
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
@@ -63,7 +65,7 @@ class Many:
     async def report(self, number: int, **found: Any) -> float | None:
         record = MemcachedRecord(NAMESPACE, f"m{number}", f"uid-{number}", "1", 1, False, b"{}", b"")
         servers = ListedServers("Deployment", ())
-        observed = Observation(record.name, 1, 2, "Deployment", deployment_of(), (), servers)
+        observed = Observation(record.name, 1, Spec(size=2), "Deployment", WorkloadResult(deployment_of()), (), servers)
         observed = msgspec.structs.replace(observed, **found)
         _, result = await self.writer.report(record, Status(), observed)
         return result.requeue_after_s
@@ -118,4 +120,4 @@ async def test_a_problem_a_list_or_a_rollout_is_not_held_back_for_longer_whateve
         await many.report(number)
     assert await many.report(1001, waiting="The Service is being deleted.") == DELAY_S
     assert await many.report(1002, servers=ListedServers("Deployment", ("10.0.0.1:11211",))) == DELAY_S
-    assert await many.report(1003, paused=True) == DELAY_S
+    assert await many.report(1003, spec=Spec(size=2, rollout=Rollout(paused=True))) == DELAY_S

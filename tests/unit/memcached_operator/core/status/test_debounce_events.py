@@ -16,8 +16,9 @@ from tests.unit.memcached_operator.world import KEY, World
 
 def pod(number: int = 0, **changes: Any) -> PodRecord:
     made = PodRecord(
-        NAMESPACE, f"{NAME}-a-{number}", f"uid-{number}", "1", NAME, "a", True, ready=False, problem=NO_PROBLEM
-    )
+        namespace=NAMESPACE, name=f"{NAME}-a-{number}", uid=f"uid-{number}", resource_version="1", memcached=NAME,
+        revision="a", active=True, ready=False, problem=NO_PROBLEM,
+    )  # fmt: skip
     return msgspec.structs.replace(made, **changes)
 
 

@@ -18,8 +18,9 @@ DONE = Purged(3, 3)
 
 def pod(since_s: int = 1, *, outdated: bool = True) -> PodRecord:
     return PodRecord(
-        "shop", "cache-1", "uid-1", "7", "cache", "", True, True, NO_PROBLEM,
-        ordinal=1, address="10.0.0.1", since_s=since_s, outdated_items=outdated,
+        namespace="shop", name="cache-1", uid="uid-1", resource_version="7", memcached="cache", revision="",
+        active=True, ready=True, problem=NO_PROBLEM, ordinal=1, address="10.0.0.1", since_s=since_s,
+        outdated_items=outdated,
     )  # fmt: skip
 
 

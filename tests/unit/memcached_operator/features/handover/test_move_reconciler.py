@@ -222,7 +222,7 @@ async def test_servers_of_a_rolling_change_move_one_at_a_time_with_their_items()
     assert servers.holder is None
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}
     assert servers.are_disconnected()
-    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"] * 3
+    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moved"] * 3
     assert servers.moves_counted() == {"moved": 3, "not_moved": 0}
     assert "with 1,000 items in " in servers.notes("Moved")[0]
 
@@ -604,7 +604,7 @@ async def test_a_server_that_others_delete_keeps_its_items_by_the_same_steps() -
     address = pod(servers.world, 1)["status"]["podIP"]
     await servers.replaced(servers.end(1))
     assert servers.moves == [(f"{NAME}-1", step) for step in STEPS]
-    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moving", "Moved"]
+    assert [each for each in reasons(servers.world) if "Mov" in each] == ["Moved"]
     assert servers.moves_counted() == {"moved": 1, "not_moved": 0}
     assert (servers.holder, servers.budget) == (None, 1)
     assert not {HOLDER_ANNOTATION, PEERS_ANNOTATION} & {*servers.template}

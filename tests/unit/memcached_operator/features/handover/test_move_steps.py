@@ -52,7 +52,10 @@ HANDS_OVER = Transport(peers_port=True)
 
 
 def made(name: str, uid: str, address: str, **fields: Any) -> PodRecord:
-    pod = PodRecord("shop", name, uid, "1", "shop", "r", True, True, NO_PROBLEM, 1, address)
+    pod = PodRecord(
+        namespace="shop", name=name, uid=uid, resource_version="1", memcached="shop", revision="r", active=True,
+        ready=True, problem=NO_PROBLEM, ordinal=1, address=address,
+    )  # fmt: skip
     return msgspec.structs.replace(pod, transport=HANDS_OVER, placed=True, **fields)
 
 

@@ -216,5 +216,5 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known.to)(there, Memory(128, "", "")) is None
             response = await query((await known.to(there)).endpoint, TIMEOUT_S)
-    assert isinstance(response.answer, StatsAnswer)
-    assert response.answer.number("limit_maxbytes") == 128 << 20
+    assert isinstance(response[0], StatsAnswer)
+    assert response[0].number("limit_maxbytes") == 128 << 20
