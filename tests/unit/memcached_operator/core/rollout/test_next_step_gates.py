@@ -1,107 +1,17 @@
-"""What keeps the next server of a rollout, gate by gate: each as a table of its own."""
+"""What keeps the next server of a rollout: the gates whose tables are long, each by itself."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from memcached_operator.api.v1alpha1 import Rollout as Pace
 from memcached_operator.core.rollout import next_step
-from memcached_operator.core.rollout.next_step import (
-    Evict,
-    MarkUpdated,
-    RestartInPlace,
-    RolloutDone,
-    RolloutWait,
-    Step,
-    WaitReason,
-)
+from memcached_operator.core.rollout.next_step import Evict, RestartInPlace, RolloutDone, RolloutWait, Step, WaitReason
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState
 from tests.unit.memcached_operator.core.rollout.test_in_place import WARM, warm
-from tests.unit.memcached_operator.core.rollout.test_next_step import PAUSE_S, SPEC, server, state_of, stateful_set
-from tests.unit.memcached_operator.server_model import workload_of
-from tests.unit.memcached_operator.support import NAME, pod_of
+from tests.unit.memcached_operator.core.rollout.test_next_step import PAUSE_S, server, state_of
+from tests.unit.memcached_operator.support import NAME
 
-DEPLOYMENT = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory="64Mi,100Mi,100Mi")
-OF_DEPLOYMENT = SPEC.model_copy(update={"size": 2, "workload": "Deployment"})
-OLD, NEW = (
-    msgspec.structs.replace(pod_of(name), template_hash=template_hash, memory=DEPLOYMENT.memory)
-    for name, template_hash in (("a", "old"), ("b", "new"))
-)
-PAUSED = SPEC.model_copy(update={"rollout": Pace(minReadySeconds=PAUSE_S, paused=True)})
 OTHERS = (server(0, "b"), server(1, "b"))
-
-
-def deployment(*pods: object, **more: object) -> RolloutState:
-    return state_of(*pods, spec=OF_DEPLOYMENT, workload=DEPLOYMENT, **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("state", "step"),
-    [
-        (state_of(server(0)), None),
-        (deployment(NEW, NEW), RolloutDone()),
-        (deployment(NEW, NEW, underway=True), RolloutDone()),
-        (deployment(OLD, NEW), RolloutWait(WaitReason.CONTROLLER)),
-        (deployment(OLD, NEW, outdated_secrets=(NEW.uid,)), RolloutWait(WaitReason.CONTROLLER)),
-        (deployment(NEW, outdated_secrets=(NEW.uid,)), RolloutWait(WaitReason.CONTROLLER)),
-        (deployment(NEW, pod_of("c"), outdated_secrets=(NEW.uid,)), None),
-    ],
-)
-def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
-    state: RolloutState, step: Step | None
-) -> None:
-    assert next_step.controlled_by_deployment(state) == step
-
-
-@pytest.mark.parametrize(
-    ("state", "step"),
-    [
-        (state_of(*OTHERS), RolloutDone()),
-        (state_of(*OTHERS, underway=True), None),
-        (state_of(*OTHERS, server(2)), None),
-        (state_of(*OTHERS, server(2, "b"), outdated_secrets=("uid-2",)), None),
-        (state_of(*OTHERS, server(3)), RolloutDone()),
-    ],
-)
-def test_without_a_stale_server_nothing_is_underway_unless_the_status_says_so(
-    state: RolloutState, step: Step | None
-) -> None:
-    assert next_step.nothing_underway(state) == step
-
-
-BACK = warm(2, to="new", restarted=True)
-
-
-@pytest.mark.parametrize(
-    ("state", "step"),
-    [
-        (state_of(BACK, workload=WARM), MarkUpdated(BACK)),
-        (state_of(BACK, workload=WARM, spec=PAUSED), MarkUpdated(BACK)),
-        (state_of(BACK, workload=stateful_set(restart_hash="fixed", is_observed=False)), None),
-        (state_of(warm(2, to="new"), workload=WARM), None),
-        (state_of(warm(2), workload=WARM), None),
-    ],
-)
-def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: Step | None) -> None:
-    assert next_step.restarted(state) == step
-
-
-@pytest.mark.parametrize(
-    ("state", "paused", "unobserved"),
-    [
-        (state_of(server(2)), None, None),
-        (state_of(server(2), spec=PAUSED), RolloutWait(WaitReason.UNPAUSED), None),
-        (state_of(server(2), workload=stateful_set(is_observed=False)), None, RolloutWait(WaitReason.OBSERVED)),
-        # The last new server: nothing is left to be held, and that it does not start is to be told.
-        (state_of(*OTHERS, spec=PAUSED, underway=True), None, None),
-    ],
-)
-def test_a_pause_and_a_template_that_was_not_observed_hold_it(
-    state: RolloutState, paused: Step | None, unobserved: Step | None
-) -> None:
-    assert (next_step.paused(state), next_step.unobserved(state)) == (paused, unobserved)
-
 
 DOWN = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
 ENDED, CRASHES = (server(1, ready=False, for_s=1, problem=why) for why in ("OOMKilled", "CrashLoopBackOff"))
@@ -159,24 +69,6 @@ def test_a_hand_over_goes_before_a_rollout(state: RolloutState, step: Step | Non
     assert next_step.while_handing_over(state) == step
     down = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
     assert next_step.rollout(state_of(server(0), down, server(2), handing_over=True)).step == Evict(down)
-
-
-@pytest.mark.parametrize(
-    ("state", "step"),
-    [
-        (state_of(server(0), server(1), server(2)), None),
-        (state_of(server(0), server(1)), RolloutWait(WaitReason.PODS, STUCK_AFTER_S)),
-        (state_of(server(0), server(1), missing_s={2: STUCK_AFTER_S - 1}), RolloutWait(WaitReason.PODS, 1.0)),
-        (state_of(server(0), server(2), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
-        (state_of(server(0), missing_s={1: STUCK_AFTER_S, 2: STUCK_AFTER_S}), f"{NAME}-2"),
-        # The pod of the other is still ending.
-        (state_of(server(0), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
-        (deployment(NEW, missing_s={1: STUCK_AFTER_S}), None),
-    ],
-)
-def test_a_server_without_a_pod_stops_it(state: RolloutState, step: Step | str | None) -> None:
-    found = next_step.missing(state)
-    assert (found.server if isinstance(found, next_step.Stuck) else found) == step
 
 
 AWAY = server(0, ready=False, for_s=STUCK_AFTER_S)
