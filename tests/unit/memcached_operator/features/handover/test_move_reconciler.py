@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -264,19 +263,6 @@ async def test_another_leader_goes_on_where_one_ended(step: str) -> None:
     assert servers.are_disconnected()
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_leaders_that_end_again_and_again_come_to_the_end(seed: int) -> None:
-    chance, servers = random.Random(seed), await begun(2)
-    servers.change(2, maxConnections=2048)
-    for _ in range(60):
-        await servers.control_and_reconcile(chance.choice((0.1, 0.3, 2.0)))
-        if chance.random() < 0.2:
-            servers.lead_anew()
-    await servers.done()
-    assert servers.holder is None
-    assert HOLDER_ANNOTATION not in servers.template
-
-
 async def test_a_holder_that_does_not_get_ready_has_the_server_replaced_as_ever_and_an_event_says_so() -> None:
     servers = await begun(2)
     servers.holder_ready = False
@@ -351,28 +337,6 @@ async def test_a_holder_that_does_not_end_keeps_no_server_from_being_replaced() 
     await servers.done()
 
 
-async def test_a_change_that_is_taken_back_ends_the_move() -> None:
-    servers = await begun(2)
-    uids = servers.uids()
-    servers.change(2, maxConnections=2048)
-    await servers.at(f"{NAME}-1", "Connecting")
-    servers.change(2)
-    await servers.done()
-    assert servers.holder is None
-    assert servers.uids() == uids
-    servers.change(2, maxConnections=2048)
-    await servers.done()
-    assert reasons(servers.world).count("Moved") == 2
-
-
-async def test_without_the_field_in_the_midst_the_holder_goes() -> None:
-    servers = await moving("Closing")
-    servers.change(2, maxConnections=2048, handover={"periodSeconds": FOR_S})
-    await servers.done()
-    assert servers.holder is None
-    assert not any("11210" in text for text in servers.peers_text())
-
-
 @pytest.mark.parametrize("step", ["Connecting", "Restoring"])
 async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(step: str) -> None:
     servers = await moving(step)
@@ -382,6 +346,7 @@ async def test_a_holder_that_the_status_does_not_have_goes_without_the_field(ste
     await servers.done()
     assert servers.holder is None
     assert HOLDER_ANNOTATION not in servers.template
+    assert not any("11210" in text for text in servers.peers_text())
 
 
 async def test_a_size_that_changes_meanwhile_waits_for_the_move() -> None:
@@ -663,15 +628,6 @@ async def test_a_pod_that_is_on_a_lost_node_is_not_waited_for() -> None:
     await servers.reconcile(0.3)
     assert servers.move is None
     assert servers.said == []
-
-
-async def test_a_holder_that_does_not_get_ready_delays_a_pod_for_a_quarter_of_its_time_at_most() -> None:
-    servers = await begun(2)
-    servers.holder_ready = False
-    uid, began_s = servers.end(1, 100), servers.world.clock.now
-    await servers.replaced(uid)
-    assert servers.world.clock.now - began_s < 35.0
-    assert servers.notes("NotMoved") == [f"The items of {NAME}-1 do not move, as its holder did not get ready in time"]
 
 
 @pytest.mark.parametrize("lacking", [[3**power for power in range(200, 6, -1)], []])
