@@ -273,6 +273,16 @@ async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
     assert expected in servers.world.message("Discouraged")
 
 
+async def test_a_server_that_did_not_answer_once_has_old_copies_deleted_later() -> None:
+    servers = await changing(2, 3, "Preparing")
+    failing = pod(servers.world, 1)["status"]["podIP"]
+    servers.purge_fails = [failing]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    purged = servers.called("purge")
+    assert (len(purged), purged.count(failing)) == (4, 2)
+
+
 async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too() -> None:
     servers = await begun(4)
     servers.purged.clear()
