@@ -182,7 +182,7 @@ class Keeper(Generic[O, W, P]):
             self._forget(owner, key)
         else:
             self._note(owner, key, LastWrite(owner.uid))
-        routine = (decided.drift or decided.replaces) and self._is_routine(owner)
+        routine = (decided.drift or decided.replaces) and self._owners.contention.is_throttled(key_of(owner))
         self._on_change(owner, Change(None, made, decided.fields, not decided.drift, routine))
         return made
 
@@ -222,7 +222,8 @@ class Keeper(Generic[O, W, P]):
                 if why := self._decider.reverted(owner, desired, answer, update):
                     raise Reverted(why)
         judged = self._judged(owner, answer)
-        self._on_change(owner, Change(live, answer, update.reported, digest is not None, self._is_routine(owner)))
+        routine = self._owners.contention.is_throttled(key_of(owner))
+        self._on_change(owner, Change(live, answer, update.reported, digest is not None, routine))
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:
@@ -261,11 +262,8 @@ class Keeper(Generic[O, W, P]):
             self._note(owner, key, done)  # it may have been done all the same
             raise
         self._note(owner, key, done)
-        routine = self._is_routine(owner)
+        routine = self._owners.contention.is_throttled(key_of(owner))
         self._on_change(owner, Change(live, live, fields, digest is not None, routine, deleted=True))
-
-    def _is_routine(self, owner: O) -> bool:
-        return self._owners.contention.is_throttled(key_of(owner))
 
     def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
         """Find the last write of an object for this very owner, and no predecessor of its name."""
