@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import copy
-import json
+from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.pod_template import USER_ID
@@ -200,12 +202,14 @@ class World:
             self.api.put(pod)
 
     def show(self) -> None:
+        held: dict[str, list[Json]] = defaultdict(list)
+        for (name, *_), object_ in self.api.objects.items():
+            held[name].append(object_)
         for kind, store in self.stores.items():
-            held = [object_ for key, object_ in self.api.objects.items() if key[0] == kind.resource.kind]
             records, unreadable = [], set()
-            for each in held:
+            for each in held[kind.resource.kind]:
                 try:
-                    records.append(kind.decode(json.dumps(each).encode()))
+                    records.append(kind.decode(msgspec.json.encode(each)))
                 except UnreadableObject:
                     unreadable.add(ObjectKey(each["metadata"]["namespace"], each["metadata"]["name"]))
             store.replace(records, unreadable)
