@@ -74,8 +74,9 @@ def _newest_first(lines: Sequence[Text]) -> Group:
 
 def _counted(writes: Mapping[tuple[str, str], int]) -> Text:
     """Show how often the operator wrote what: resources by their plurals, as they have little room."""
-    plurals = {resource: re.sub(r"\.[^/]*", "", resource) for resource, _ in writes}
-    return Text(", ".join(f"{number} {verb} {plurals[resource]}" for (resource, verb), number in writes.items()))
+    # Taken at once, as the operator counts on in another thread than the one that draws.
+    counts = [f"{number} {verb} {resource}" for (resource, verb), number in tuple(writes.items())]
+    return Text(re.sub(r"\.[^/,]*", "", ", ".join(counts)))
 
 
 def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
@@ -248,8 +249,9 @@ class View(Plain):
         return layout
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[DemoStep]) -> None:
-        self._cluster, self._observer, self._steps = cluster, observer, steps
+        self._observer, self._steps = observer, steps
         self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
+        self._cluster = cluster  # the last, as another thread draws it from then on
 
     def begins(self, number: int) -> None:
         step = self._steps[number]

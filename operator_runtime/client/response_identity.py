@@ -38,11 +38,15 @@ class _Answer(msgspec.Struct):
 class _List(msgspec.Struct):
     kind: str = ""
     apiVersion: str = ""
+
+
+class _Items(msgspec.Struct):
     items: list[_Item] | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
 _decode_list = msgspec.json.Decoder(_List).decode
+_decode_items = msgspec.json.Decoder(_Items).decode
 
 
 class ExpectedObject(NamedTuple):
@@ -118,13 +122,21 @@ class ExpectedList(NamedTuple):
             return
         # A CustomResourceDefinition may choose the name of its kind's lists; their items name the kind.
         custom = "." in resource.group and not resource.group.endswith(".k8s.io")
-        of_kind = found.items is not None and all(each.kind == resource.kind for each in found.items)
-        if custom and found.apiVersion == resource.api_version and of_kind:
+        if found.apiVersion == resource.api_version and custom and _is_of(resource, body):
             return
         raise MalformedAnswer(
             f"requested a list of {resource.qualified_name}, received {found.kind or 'no kind'}"
             f" of {found.apiVersion or 'no apiVersion'}"
         )
+
+
+def _is_of(resource: Resource, body: bytes) -> bool:
+    """Report whether a body is a list whose items name that kind."""
+    try:
+        items = decode_nested(_decode_items, body).items
+    except UNDECODABLE:
+        return False
+    return items is not None and all(each.kind == resource.kind for each in items)
 
 
 class ExpectedReview(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 
 def check_seconds(what: str, value: object) -> None:
@@ -37,18 +39,25 @@ class Backoff:
         return self.uniform(full_s * (1.0 - self.spread), full_s)
 
 
-# A server that requests more than this is obeyed only up to it.
+# A server that requests more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.
 MAX_RETRY_AFTER_S = 300.0
 
 
-def parse_retry_after(value: str | None) -> float | None:
+def parse_retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
     """Seconds that a Retry-After header requests, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
 
-    Proxies are seen to send fractions. A date is not read: no API server sends one, and client-go reads none either.
+    RFC 9110 allows whole seconds and an HTTP-date; proxies are seen to send fractions.
     """
-    try:
-        wait_s = float(value or "")
-    except ValueError:
+    if not value:
         return None
-    # NaN is the one number that min and max let through.
-    return None if wait_s != wait_s else min(max(wait_s, 0.0), MAX_RETRY_AFTER_S)
+    try:
+        wait_s = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return None
+        wait_s = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now().timestamp()
+    if wait_s != wait_s:  # NaN, the one number that min and max let through
+        return None
+    return min(max(wait_s, 0.0), MAX_RETRY_AFTER_S)

@@ -172,6 +172,7 @@ def test_fields_that_contradict_each_other_are_named_with_the_remedy(spec: dict[
         {"resources": {"limits": {"memory": f"{NEEDED}Mi", "cpu": "1m"}, "requests": {"memory": "1Mi"}}},
         {"resources": {"requests": {"cpu": "1000m"}, "limits": {"cpu": 1}}},
         HANDOVER | {"extraArgs": ["-o", "no_modern,lru_crawler", "-F"]},
+        HANDOVER | {"extraArgs": ["-o", "lru_crawler,no_lru_crawler,lru_crawler"]},
     ],
 )
 def test_fields_that_agree_are_taken(spec: dict[str, Any]) -> None:

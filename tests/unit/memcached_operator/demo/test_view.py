@@ -49,3 +49,26 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
         assert whole in text
     assert "…" not in text
     assert width < 120 or "60 patch deployments, 7 patch memcacheds/status" in text
+
+
+def test_a_write_is_counted_and_a_cluster_opened_while_another_thread_draws() -> None:
+    console = Console(width=200, height=60, file=io.StringIO(), record=True, force_terminal=True)
+    writes: dict[tuple[str, str], int] = {}
+
+    class Verb(str):
+        def __format__(self, _: str) -> str:
+            writes["pods", f"late {len(writes)}"] = 1
+            return "patch"
+
+    class Drawn(View):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name in ("_cluster", "_observer", "_steps", "_states"):
+                console.print(self, height=60)
+
+    writes["deployments.apps", Verb()] = 5
+    view = Drawn(console, stays=True)
+    view.opens(cluster(kubeconfig=KUBECONFIG), Observer(AcceptingClient()), STEPS)
+    view.writes = writes
+    console.print(view, height=60)
+    assert "5 patch deployments" in console.export_text()

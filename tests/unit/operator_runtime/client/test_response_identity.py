@@ -121,6 +121,8 @@ def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_other
         (SHOPS, listed("FruitList", "example.com/v1", "Fruit")),
         (SHOPS, listed("ShopList", "example.com/v2", "Shop")),
         (PODS, {"metadata": {"resourceVersion": "1"}, "items": []}),
+        (PODS, listed("SecretList", "v1") | {"items": [None]}),
+        (SHOPS, listed("FruitList", "example.com/v1") | {"items": [{"kind": 7}]}),
     ],
 )
 def test_a_list_of_another_kind_and_what_is_none_are_not_believed(resource: Resource, answer: object) -> None:

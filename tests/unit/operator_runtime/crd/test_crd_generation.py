@@ -102,3 +102,4 @@ def test_subresources_and_columns() -> None:
     column = {"name": "Count", "type": "integer", "jsonPath": ".spec.count", "description": "How many."}
     assert version["additionalPrinterColumns"][0] == column
     assert version["additionalPrinterColumns"][1]["priority"] == 1
+    assert version_of(widget()).keys() == {"name", "served", "storage", "schema"}
