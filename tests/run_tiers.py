@@ -150,7 +150,9 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
     # Of a few tests, most of the time would be that of starting the workers.
     shared = tier.workers > 1 and not plan.arguments
     workers = [f"--numprocesses={tier.workers}", f"--dist={tier.distribution}"] if shared else []
-    return [*_pytest(tier), "--durations=10", *workers, *marked, *selected]
+    # Sorted by the number of their tests, files of one long test would come last, and one worker wait for the other.
+    order = ["--no-loadscope-reorder"] if shared else []
+    return [*_pytest(tier), "--durations=10", *workers, *order, *marked, *selected]
 
 
 def _pytest(tier: Tier) -> list[str]:
