@@ -63,6 +63,8 @@ def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
     if found is None or isinstance(found, Failure):
         return found
     stats, proxy = found
+    if not stats:
+        return MALFORMED
     if isinstance(proxy, Failure):
         return Unsupported() if proxy.kind is ErrorKind.REFUSED else proxy
     return None if proxy is None else _of_counters(stats, proxy)

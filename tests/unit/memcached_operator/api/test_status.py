@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kube_simulator.errors import Cause
+from kube_simulator.patches.merge import merge_patch
 from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
 from memcached_operator.api.crd import memcached_crd
@@ -304,8 +305,8 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_reconcile_wri
     last = NEW
     for observed in seen:
         status = status_of(observed, last, NOW)
-        # A merge patch takes away what is null.
-        assert _problems_of(msgspec.json.encode(status).replace(b',"extstoreSize":null', b"")) == []
+        written = merge_patch({}, msgspec.to_builtins(status))
+        assert _problems_of(msgspec.json.encode(written)) == []
         conditions = status.conditions or ()
         assert [condition.type for condition in conditions] == TYPES
         assert all(condition.message and condition.reason in set(Reason) for condition in conditions)

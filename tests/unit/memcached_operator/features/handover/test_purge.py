@@ -76,6 +76,14 @@ async def test_a_server_says_how_far_it_is_or_that_it_cannot(proxy: bytes, state
     assert (found.kind if isinstance(found, Failure) else found) == state
 
 
+async def test_what_has_no_statistics_is_not_taken_for_a_memcached_that_cannot() -> None:
+    async with serving({b"stats": [b"END\r\n"], b"stats proxy": [b"ERROR\r\n"]}) as fake:
+        found = await state_of(HOST, TIMEOUT_S, port=fake.port)
+
+    assert isinstance(found, Failure)
+    assert found.kind is ErrorKind.MALFORMED
+
+
 def test_a_generation_is_confirmed_when_each_thread_has_read_it() -> None:
     assert HandoverState(threads=4, generations=28, filled=0, failed=0).has_confirmed(7)
     assert not HandoverState(threads=4, generations=27, filled=0, failed=0).has_confirmed(7)
