@@ -18,7 +18,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout import change_costs as costs
 from memcached_operator.core.rollout.change_costs import Cost
-from memcached_operator.core.rollout.in_place import needs_admission
+from memcached_operator.core.rollout.in_place_restart import needs_admission
 from memcached_operator.core.rollout.workload_decision import Provenance, WorkloadChange
 from operator_runtime import Change, Difference
 

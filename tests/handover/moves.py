@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from memcached_operator.features.handover.transfer import Transferred, transfer
+from memcached_operator.features.handover.move.item_copy import Transferred, transfer
 from memcached_operator.servers.server_connection import Endpoint
 from tests.handover.changes import Cluster
 from tests.handover.servers import HOST, Server

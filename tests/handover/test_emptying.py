@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from memcached_operator.features.handover.transfer import Transferred, transfer
+from memcached_operator.features.handover.move.item_copy import Transferred, transfer
 from memcached_operator.servers.server_connection import Endpoint
 from tests.handover.scripts import cluster_of, needs_memcached
 from tests.handover.servers import HOST, Connection, connected

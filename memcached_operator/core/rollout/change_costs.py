@@ -20,7 +20,7 @@ from memcached_operator.core.objects.passed_options import unequal
 from memcached_operator.core.objects.pod_template import SLEEP_S, USER_ID, fingerprint, template
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.workload_types import PodTemplateSpec
-from memcached_operator.core.rollout.in_place import are_alike
+from memcached_operator.core.rollout.in_place_restart import are_alike
 from memcached_operator.servers.transport import NO_CREDENTIALS, Transport, transport
 from operator_runtime import Difference, Entry
 

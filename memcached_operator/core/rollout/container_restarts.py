@@ -1,6 +1,7 @@
 """Restarts of servers' containers: those by which they come to another image in their pods, and those by themselves.
 
-`next_step` chooses the step. Without the permission to patch pods servers are replaced, and a condition reports why.
+`next_step` chooses the step, and `in_place_restart` makes the request. Without the permission to patch pods servers are
+replaced, and a condition reports why.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import AT_ONCE, EMPTY, WRITE_REFUSALS, Outcome, refused_write
-from memcached_operator.core.rollout import in_place
+from memcached_operator.core.rollout.in_place_restart import LATE_AFTER_S, mark_updated_patch, restart_patch
 from memcached_operator.core.rollout.next_step import left_of
 from operator_runtime import Forbidden
 
@@ -64,7 +65,7 @@ class ContainerRestarts:
             return EMPTY
         known.emptied = ""
         try:
-            body = in_place.change(pod, workload, desired, now.timestamp())
+            body = restart_patch(pod, workload, desired, now.timestamp())
             await self._access.client.strategic_patch(PODS, pod, body)
         except WRITE_REFUSALS as error:
             if isinstance(error, Forbidden) and is_permission_missing(error):
@@ -79,7 +80,7 @@ class ContainerRestarts:
         logger.info("restarting the container of %s in place%s", pod.name, left, extra={"fields": fields})
         note = f"Restarting the container of the server {pod.name} in place with the current template{left}"
         self._access.record_event(memcached, "Normal", "Restarting", "Restart", note)
-        return Outcome(requeue_s=in_place.LATE_AFTER_S)
+        return Outcome(requeue_s=LATE_AFTER_S)
 
     async def mark_updated(
         self,
@@ -96,7 +97,7 @@ class ContainerRestarts:
         if had is not None and has is None and left_s > 0.0:
             return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:
-            await self._access.client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
+            await self._access.client.patch(PODS, pod, mark_updated_patch(pod, workload))
         except WRITE_REFUSALS as error:
             return refused_write(self._access.client, PODS, pod, f"{pod.name} cannot be changed in place", error)
         known.pop(pod.uid, None)

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.rollout import in_place
+from memcached_operator.core.rollout.in_place_restart import has_ended, restart_left_s
 from memcached_operator.core.rollout.server_states import (
     STUCK_AFTER_S,
     RollingServer,
@@ -206,9 +206,7 @@ def unready(state: RolloutState) -> Step | None:
     """
     if all(each.state is ServerState.OVERDUE for each in state.away):
         return None
-    late_s = (
-        in_place.restart_left_s(each.pod, state.now_s) or state.left_s(each.pod, STUCK_AFTER_S) for each in state.away
-    )
+    late_s = (restart_left_s(each.pod, state.now_s) or state.left_s(each.pod, STUCK_AFTER_S) for each in state.away)
     requeue_s = min(filter(None, late_s), default=None)
     stuck = next((each.pod for each in state.away if _keeps_from_going_on(state, each)), None)
     if stuck is not None:
@@ -247,7 +245,7 @@ def _update(servers: Sequence[RollingServer]) -> Step:
 def _is_left(state: RolloutState, server: RollingServer) -> bool:
     """Report whether a server whose memcached does not run is left as it is for now."""
     unproven = any(not each.is_due for each in state.away)  # by the present template, or on the way to it
-    if in_place.has_ended(server.pod) and server.state is ServerState.OUTDATED:
+    if has_ended(server.pod) and server.state is ServerState.OUTDATED:
         return unproven or bool(state.missing)
     return unproven and not any(each.state is ServerState.CURRENT and each.serves for each in state.servers)
 

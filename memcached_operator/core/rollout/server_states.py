@@ -20,9 +20,8 @@ from memcached_operator.core.objects.holder import Moving
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
-from memcached_operator.core.rollout.in_place import requested, restart_left_s
+from memcached_operator.core.rollout.in_place_restart import can_restart, has_ended, requested, restart_left_s
 
 AHEAD_S: Final = 5.0
 """By less a time may be ahead of the operator's without a word, and without effect: clocks that are set over a network
@@ -218,7 +217,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     def _stale_server(self, pod: PodRecord, *, restarts: bool) -> RollingServer:
         request, left_s, template_hash = requested(pod), restart_left_s(pod, self.now_s), self.workload.template_hash
-        is_possible = in_place.is_possible(pod, self.workload)
+        is_possible = can_restart(pod, self.workload)
         is_given = is_possible and request is not None and request.template_hash == template_hash
         has_restarted = request is not None and pod.restarts > request.restarts
         # It was given back what it ran before, and need not have restarted: its node could not be reached meanwhile.
@@ -228,7 +227,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
             is_possible = is_given = False
         if is_given and pod.ready and (has_restarted or is_late_back):
             state = ServerState.RETURNED
-        elif left_s and not has_restarted and not (pod.down and pod.problem and not in_place.has_ended(pod)):
+        elif left_s and not has_restarted and not (pod.down and pod.problem and not has_ended(pod)):
             state = ServerState.RESTARTING if is_given else ServerState.DIVERTED
         elif is_given:
             state = ServerState.RETURNING

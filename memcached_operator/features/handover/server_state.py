@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.core.objects.labels import PEERS_PORT
+from memcached_operator.features.handover.move.item_copy import Transferred, transfer_all
 from memcached_operator.features.handover.purge import EmptyServer, PurgeServer, empty, purge
-from memcached_operator.features.handover.transfer import Transferred, transfer_all
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
 from memcached_operator.servers.text_protocol import MALFORMED, Stats, two_stats_of

@@ -1,4 +1,4 @@
-"""Holders of servers' items, as the cluster has them: each is found, made and deleted."""
+"""Holders of servers' items, as the cluster has them: each is found, made and deleted when `move_steps` says so."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from memcached_operator.api.status import MoveStep, Problem
+from memcached_operator.features.handover.move.item_copy import Transferred
 from memcached_operator.features.handover.move.situation import Copied, MoveSituation, NotMoved
 from memcached_operator.features.handover.purge import Purged
-from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
 
 MoveTask: TypeAlias = asyncio.Task[Purged | Transferred | Failure]

@@ -2,7 +2,7 @@
 
     Preparing      what former owners have kept is deleted at the server; a holder of the new template gets ready
     Connecting     the server hides marks, then has the holder as its peer; then new servers are made with it
-    Copying        the holder copies the server's items, until few lack
+    Copying        the holder copies the server's items, until few lack (`item_copy`)
     Closing        the server refuses writes, until nothing lacks
     Replacing      the server's pod is replaced
     Restoring      the new server, which was born with the holder as its peer, copies the items back

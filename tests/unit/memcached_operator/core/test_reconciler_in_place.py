@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from memcached_operator.core.rollout.in_place import LATE_AFTER_S
+from memcached_operator.core.rollout.in_place_restart import LATE_AFTER_S
 from memcached_operator.servers.stats_answer import StatsAnswer
 from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
 from tests.unit.fake_server import Json

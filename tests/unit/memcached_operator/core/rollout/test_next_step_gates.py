@@ -7,7 +7,7 @@ import pytest
 from memcached_operator.core.rollout import next_step
 from memcached_operator.core.rollout.next_step import Evict, RestartInPlace, RolloutDone, RolloutWait, Step, WaitReason
 from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState
-from tests.unit.memcached_operator.core.rollout.test_in_place import WARM, warm
+from tests.unit.memcached_operator.core.rollout.test_in_place_restart import WARM, warm
 from tests.unit.memcached_operator.core.rollout.test_next_step import PAUSE_S, server, state_of
 from tests.unit.memcached_operator.support import NAME
 

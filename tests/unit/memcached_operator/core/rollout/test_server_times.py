@@ -11,7 +11,7 @@ from memcached_operator.core.observed.pod_status import PodProblem
 from memcached_operator.core.observed.pods import PodRecord, Termination
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.ended_pods import OVERDUE_S, overdue
-from memcached_operator.core.rollout.in_place import RestartRequest, requested
+from memcached_operator.core.rollout.in_place_restart import RestartRequest, requested
 from memcached_operator.core.rollout.server_states import (
     AHEAD_S,
     STUCK_AFTER_S,

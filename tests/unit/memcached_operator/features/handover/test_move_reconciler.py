@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.features.handover.move.item_copy import Transferred
 from memcached_operator.features.handover.move.move_steps import HOLDER_WITHIN_S
 from memcached_operator.features.handover.server_state import DONE, PeersPort
-from memcached_operator.features.handover.transfer import Transferred
 from memcached_operator.servers.server_connection import Failure
 from operator_runtime.client.errors import Conflict, Forbidden, StatusCause, TooManyRequests
 from tests.unit.fake_server import Json

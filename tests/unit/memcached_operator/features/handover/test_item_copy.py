@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.features.handover.transfer import Transferred, transfer
+from memcached_operator.features.handover.move.item_copy import Transferred, transfer
 from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure
 from tests.unit.memcached_operator.features.handover.test_purge import HOST, TIMEOUT_S, Fake, _dump, serving
 

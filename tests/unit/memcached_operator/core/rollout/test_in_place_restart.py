@@ -9,7 +9,12 @@ from memcached_operator.api.v1alpha1 import Rollout as Pace, Spec, Tls
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.rollout.in_place import LATE_AFTER_S, RestartRequest, change, mark_updated_patch
+from memcached_operator.core.rollout.in_place_restart import (
+    LATE_AFTER_S,
+    RestartRequest,
+    mark_updated_patch,
+    restart_patch,
+)
 from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, RolloutProgress, Step
 from tests.unit.memcached_operator.core.rollout.test_next_step import (
     PAUSE_S,
@@ -181,7 +186,7 @@ def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() ->
         "cache.example.com/restart": "monday",
         "cache.example.com/image": "memcached:2",
     }
-    assert change(warm(2), WARM, desired, NOW_S + 0.5) == {
+    assert restart_patch(warm(2), WARM, desired, NOW_S + 0.5) == {
         "metadata": {"resourceVersion": "1", "annotations": annotations},
         "spec": {
             "containers": [{"name": "memcached", "image": "memcached:2"}],
@@ -194,7 +199,7 @@ def test_a_restart_alone_touches_no_image() -> None:
     spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls(secretName="cache-tls"))
     desired = desired_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
     annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
-    assert change(mirrored(2, image="memcached:1"), WARM, desired, NOW_S) == {
+    assert restart_patch(mirrored(2, image="memcached:1"), WARM, desired, NOW_S) == {
         "metadata": {"resourceVersion": "1", "annotations": annotations}
     }
 

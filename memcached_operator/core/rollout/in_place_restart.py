@@ -54,7 +54,7 @@ def requested(pod: PodRecord) -> RestartRequest | None:
         return None
 
 
-def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
+def can_restart(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Report whether a server can come to the present template in its pod.
 
     One that has never run, or whose first container failed, has nothing to lose: it is replaced. So is one whose image
@@ -85,7 +85,9 @@ def restart_left_s(pod: PodRecord, now_s: float) -> float:
     return max(request.since_s + LATE_AFTER_S - now_s, 0.0) if request is not None else 0.0
 
 
-def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
+def restart_patch(
+    pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float
+) -> dict[str, object]:
     """Strategic merge patch that has a container start again; an image that is the same stays as the pod has it."""
     made = desired.template.spec
     desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
