@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from operator_runtime.client.access.auth import ClusterAccess
-from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, Stream, read_beginning, read_whole
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
 from operator_runtime.client.connection_pools import ConnectionPools, WriteFence, describe
 from operator_runtime.client.errors import (
     KubeError,
@@ -38,6 +38,7 @@ from operator_runtime.client.response_identity import (
     uid_in,
 )
 from operator_runtime.client.retry import parse_retry_after
+from operator_runtime.client.stream import Stream
 
 JSON = "application/json"
 APPLY_PATCH = "application/apply-patch+yaml"

@@ -18,7 +18,7 @@ import orjson
 
 from operator_runtime.client.access.credentials import ClusterAccess, Credentials
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.bounded_bodies import Stream
+from operator_runtime.client.stream import Stream
 
 PATH = "/apis/apps/v1/deployments"
 SILENCE_LIMIT_S = 70.0
