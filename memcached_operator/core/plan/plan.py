@@ -128,6 +128,20 @@ def drains_of_stateful_set(last: Status) -> list[Drain]:
     return [each for each in last.draining or () if each.workload == "StatefulSet"]
 
 
+class StatefulSetServers(NamedTuple):
+    """The servers that a StatefulSet keeps.
+
+    Attributes:
+        replicas: how many pods it is to have now.
+        has_drained: some are removed now that have drained.
+        draining: those that left the list, are leaving it, and are kept.
+    """
+
+    replicas: int
+    has_drained: bool
+    draining: tuple[Drain, ...]
+
+
 def stateful_set_servers(
     size: int,
     last: Status,
@@ -138,15 +152,11 @@ def stateful_set_servers(
     policy: ListPolicy,
     *,
     is_listed: bool,
-) -> tuple[int, bool, tuple[Drain, ...]]:
+) -> StatefulSetServers:
     """The servers that a StatefulSet keeps: from the top, without those that have drained or were never listed.
 
     Args:
         is_listed: clients are given the servers of this StatefulSet.
-
-    Returns:
-        How many pods it is to have now; whether some are removed now that have drained; and those that left the list,
-        are leaving it, and are kept.
     """
     live = _live_replicas(owned, pods)
     unknown = _unknown(size, live, last, pods) if is_listed else ()
@@ -156,7 +166,7 @@ def stateful_set_servers(
     has_drained = replicas < live and any(each.workload == "StatefulSet" for each in drained)
     list_size = listed_size(last) if policy.is_frozen else size
     leaving = _leaving(list_size, last, now, unknown) if is_listed else []
-    return replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas)
+    return StatefulSetServers(replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas))
 
 
 def drained_at(drain: Drain, drain_s: int) -> datetime | None:
@@ -223,6 +233,18 @@ OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "State
 """The workload that a Memcached moves from, by the one that it moves to."""
 
 
+class Migration(NamedTuple):
+    """Effect of a migration on the workloads.
+
+    Attributes:
+        draining: servers of a workload that drain as a whole.
+        removed: the workload that is to be deleted now, None for none.
+    """
+
+    draining: tuple[Drain, ...] = ()
+    removed: Workload | None = None
+
+
 def listed_workload(
     spec: Spec, last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> Workload:
@@ -241,21 +263,21 @@ def migration(
     pods: Iterable[PodRecord],
     drained: Sequence[Drain],
     now: datetime,
-) -> tuple[tuple[Drain, ...], Workload | None]:
-    """Servers of a workload that drain as a whole, and the workload that is to be deleted now; None for none."""
+) -> Migration:
+    """What a change of `spec.workload` asks for now."""
     written = last.draining or ()
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.
-        return tuple(each for each in written if each.workload == target and each not in drained), None
+        return Migration(tuple(each for each in written if each.workload == target and each not in drained))
     other = owned.get(OTHER[target])
     if other is None or other.deleting:
-        return (), None
+        return Migration()
     drain = next((each for each in written if each.workload == other.kind and each.firstOrdinal == 0), None)
     if drain is None:
         # One without an entry, whose successor is listed, was never listed, or another client removed the entry.
         left = last.workload != target or any(pod.ready and pod.workload == other.kind for pod in pods)
-        return ((Drain(other.kind, 0, status_time(now)),), None) if left else ((), other.kind)
-    return (drain,), other.kind if drain in drained else None
+        return Migration((Drain(other.kind, 0, status_time(now)),)) if left else Migration(removed=other.kind)
+    return Migration((drain,), other.kind if drain in drained else None)
 
 
 def _is_all_ready(
@@ -303,18 +325,16 @@ def plan(
     listed = listed_workload(spec, last, owned, pods) if is_moving else target
     drained = [each for each in last.draining or () if drain_left_s(each, spec.drainPeriodSeconds, now) == 0.0]
     over = () if policy.keeps_all else drained
-    draining, has_drained, removed = tuple[Drain, ...](), False, None
-    if is_moving:
-        draining, removed = migration(target, listed, last, owned, pods, over, now)
+    moved = migration(target, listed, last, owned, pods, over, now) if is_moving else Migration()
+    draining, has_drained = moved.draining, False
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     if "StatefulSet" in replicas:
-        replicas["StatefulSet"], has_drained, left = stateful_set_servers(
-            spec.size, last, owned, pods, over, now, policy, is_listed=listed == "StatefulSet"
-        )
-        draining = left + draining
+        kept = stateful_set_servers(spec.size, last, owned, pods, over, now, policy, is_listed=listed == "StatefulSet")
+        replicas["StatefulSet"], has_drained = kept.replicas, kept.has_drained
+        draining = kept.draining + draining
     names = last.serverList or () if policy.is_frozen else next_list(key, spec.size, listed, last, pods)
     # What has drained is acted upon, in this reconcile or when the status has it.
     next_s = min(
         (drain_left_s(each, spec.drainPeriodSeconds, now) for each in draining if each not in drained), default=None
     )
-    return Plan(target, replicas, removed, has_drained, ListedServers(listed, names, draining), next_s)
+    return Plan(target, replicas, moved.removed, has_drained, ListedServers(listed, names, draining), next_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
@@ -49,6 +49,20 @@ _INSTEAD: Final = (
 )
 
 
+class ServerProgress(NamedTuple):
+    """Progress of the servers of one Memcached.
+
+    Attributes:
+        rollout: the progress of their rollout, with its next step.
+        absent: why some are missing; "" where none is, or that is not known.
+        outcome: what the status says of it, and when to look again.
+    """
+
+    rollout: RolloutProgress
+    absent: str
+    outcome: Outcome
+
+
 class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
@@ -57,10 +71,8 @@ class ServerRollout:
         self._missing = MissingPods(access)
         self._restarts = ContainerRestarts(access)
 
-    async def observe(
-        self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing
-    ) -> tuple[RolloutProgress, str, Outcome]:
-        """Observe the progress of the servers, why some are missing, and choose the next step."""
+    async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
+        """Observe the progress of the servers, and choose the next step."""
         spec, pods = snapshot.spec, snapshot.pods
         remembered, absence = snapshot.remembered, NONE_MISSING
         if missing_servers(spec, workload, pods) or remembered.missing_since_s is not None:
@@ -92,7 +104,7 @@ class ServerRollout:
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
             outcome += Outcome(problems=(absence.cause,))
-        return found, absence.cause.message if absence.cause is not None else "", outcome
+        return ServerProgress(found, absence.cause.message if absence.cause is not None else "", outcome)
 
     async def act(
         self, snapshot: Snapshot, found: RolloutProgress, workload: WorkloadRecord, manifest: WorkloadManifest

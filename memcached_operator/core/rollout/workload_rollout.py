@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -44,6 +44,20 @@ logger = logging.getLogger(__name__)
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 
 
+class _Decided(NamedTuple):
+    """What a reconcile does with a change of a workload.
+
+    Attributes:
+        hold: what of the change is held back.
+        resizing: the progress of servers to other memory.
+        refused: why not all servers can be given memory that nobody specified; None where they can.
+    """
+
+    hold: Hold
+    resizing: Resizing = NOTHING
+    refused: Blocked | None = None
+
+
 class WorkloadRollout:
     """Keeps the workloads of one Memcached at a time, and the servers that they run; see `ensure`."""
 
@@ -65,11 +79,11 @@ class WorkloadRollout:
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
             change = replace(change, lacks_scripts=True) if lacks_scripts else change
-            hold, progress, refused = await self._decided(snapshot, change)
-            result = replace(await self._written(snapshot, kind, change, hold), refused=refused)
+            decided = await self._decided(snapshot, change)
+            result = replace(await self._written(snapshot, kind, change, decided.hold), refused=decided.refused)
             outcome += result.outcome
             if change.is_target:
-                target, resizing = result, progress
+                target, resizing = result, decided.resizing
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(
                 snapshot.memcached, snapshot.memcached.key, propagation="Foreground"
@@ -110,14 +124,11 @@ class WorkloadRollout:
         is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 
-    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Hold, Resizing, Blocked | None]:
-        """Decide what is written, after the progress of servers to other memory, which comes first.
-
-        The last result is why not all of them can be given memory that nobody specified.
-        """
+    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> _Decided:
+        """Decide what is written, after the progress of servers to other memory, which comes first."""
         paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
         if not change.is_target or change.lacks_scripts:
-            return decide_hold(change, has_lock=has_lock, paused=paused, resizing=False), NOTHING, None
+            return _Decided(decide_hold(change, has_lock=has_lock, paused=paused, resizing=False))
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
             self._lock.resume(snapshot.memcached.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
@@ -139,13 +150,13 @@ class WorkloadRollout:
             refused = refusal(resizing, servers, live.memory, memory)
             holds = holds or refused is not None
             hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
-            return hold, without_replacing(resizing), refused
+            return _Decided(hold, without_replacing(resizing), refused)
         if resizing.impossible and not holds:
             change = replace(change, replaces=True)
             has_lock = self._has_lock(snapshot, change)
         hold = decide_hold(change, has_lock=has_lock, paused=paused, resizing=holds)
         # A new server would be made as the template is kept: without that memory.
-        return hold, resizing if hold is Hold.NONE else resizing._replace(impossible={}), None
+        return _Decided(hold, resizing if hold is Hold.NONE else resizing._replace(impossible={}))
 
     async def _announce(
         self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
@@ -204,9 +215,10 @@ class WorkloadRollout:
     ) -> WorkloadResult:
         """Take the next step of a rollout, if nothing prevents it."""
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
-        rollout, absent, observed = await self._servers.observe(snapshot, workload, resizing)
-        target = replace(target, rollout=rollout, absent=absent)
-        outcome += observed
+        progress = await self._servers.observe(snapshot, workload, resizing)
+        rollout = progress.rollout
+        target = replace(target, rollout=rollout, absent=progress.absent)
+        outcome += progress.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
         if snapshot.remembered.in_lock is not False:
