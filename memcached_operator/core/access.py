@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.holder import holder, with_room
@@ -15,6 +15,9 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.settings import Settings
 from operator_runtime import Client, EventRecorder, ObjectKey, Owners, reference
+
+RecordEvent: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
+"""Records an event of a Memcached: its type, reason, action and note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class MemcachedReconciler:
             found = found._replace(failure=remembered.failure.problem)
         if remembered.restarts is None or remembered.restarts or any(pod.restarts for pod in found.active):
             known = remembered.restarts
-            remembered.restarts = report_restarts(self._access, memcached, found.active, known)
+            remembered.restarts = report_restarts(self._access.record_event, memcached, found.active, known)
         waits = any(pod.waits.reason or pod.problem.reason for pod in found.active if not pod.ready)
         if waits or remembered.awaits_mounts:
             remembered.awaits_mounts = waits

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.access import Access
+from memcached_operator.core.access import Access, RecordEvent
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.refusal_reasons import is_permission_missing
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -140,7 +140,7 @@ _NONE: Final[Mapping[str, int]] = {}
 
 
 def report_restarts(
-    access: Access, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
+    record_event: RecordEvent, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
 ) -> Mapping[str, int]:
     """Record an event for each server whose container has restarted and is ready again; what is to be remembered.
 
@@ -153,7 +153,7 @@ def report_restarts(
         if pod.ready and not pod.in_place and pod.restarts > (known or _NONE).get(pod.uid, 0):
             note = _note(pod)
             logger.warning("%s", note, extra={"fields": {"server": pod.name, "restarts": pod.restarts}})
-            access.record_event(memcached, "Warning", "ServerRestarted", "Report", note)
+            record_event(memcached, "Warning", "ServerRestarted", "Report", note)
     counts = {pod.uid: pod.restarts if pod.ready or pod.in_place else (known or _NONE).get(pod.uid, 0) for pod in pods}
     return {uid: count for uid, count in counts.items() if count} or _NONE
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
-from memcached_operator.core.access import Access
 from memcached_operator.core.observed.memcacheds import memcached_record
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout.container_restarts import report_restarts
@@ -27,7 +26,7 @@ class Reports:
     def report(self, *pods: PodRecord) -> list[str]:
         """Those notes that were recorded for what is there now."""
         self.events.clear()
-        self._known = report_restarts(cast(Access, self), MEMCACHED, pods, self._known)
+        self._known = report_restarts(self.record_event, MEMCACHED, pods, self._known)
         return [note for _, _, note in self.events]
 
 
