@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from operator_runtime.client.access.tls import ClientCertificate, ClientTls, credential_file
 from operator_runtime.client.errors import AuthenticationUnavailable, KubeError
 
@@ -31,6 +33,13 @@ FAILURE_PAUSE_S = 5.0
 
 class NoClusterAccess(KubeError):
     """Failure to determine an API server or an identity. The message lists what was tried and the remedy."""
+
+
+class Discreet(msgspec.Struct, frozen=True):
+    """A part of a configuration or an answer that may hold a secret, and shows nothing of it."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
 
 
 @dataclass(frozen=True, slots=True)

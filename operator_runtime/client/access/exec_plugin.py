@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from operator_runtime.client.access.credentials import Identity, bearer, is_token
+from operator_runtime.client.access.credentials import Discreet, Identity, bearer, is_token
 from operator_runtime.client.access.tls import ClientCertificate
 from operator_runtime.client.errors import UNDECODABLE, AuthenticationUnavailable
 
@@ -31,13 +31,6 @@ KILL_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1 << 20
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
-
-
-class Discreet(msgspec.Struct, frozen=True):
-    """A part of a configuration or an answer that may hold a secret, and shows nothing of it."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(...)"
 
 
 class _Status(Discreet, frozen=True, rename="camel"):

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import yaml
 
-from operator_runtime.client.access.credentials import NoClusterAccess
-from operator_runtime.client.access.exec_plugin import Discreet, InteractiveMode
+from operator_runtime.client.access.credentials import Discreet, NoClusterAccess
+from operator_runtime.client.access.exec_plugin import InteractiveMode
 from operator_runtime.client.json_depth import LEVELS
 
 
