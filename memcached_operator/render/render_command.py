@@ -140,7 +140,7 @@ def _before(old: str, options: RenderOptions, sources: Sources) -> dict[str, Doc
     for document in sources.memcacheds([old], need_some=False):
         try:
             name = name_of(document.content, options.namespace)
-            uid_of(document.content)
+            uid_of(document.content)  # an odd one is reported where it stands
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue

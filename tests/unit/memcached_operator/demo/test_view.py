@@ -51,24 +51,38 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
     assert width < 120 or "60 patch deployments, 7 patch memcacheds/status" in text
 
 
-def test_a_write_is_counted_and_a_cluster_opened_while_another_thread_draws() -> None:
+class CountsOn(str):
+    """A verb, and while it is drawn the operator counts its first write of another one."""
+
+    writes: dict[tuple[str, str], int]
+
+    def __format__(self, _: str) -> str:
+        self.writes["pods", "create"] = 1
+        return str(self)
+
+
+def test_the_operator_may_write_while_another_thread_draws() -> None:
     console = Console(width=200, height=60, file=io.StringIO(), record=True, force_terminal=True)
-    writes: dict[tuple[str, str], int] = {}
-
-    class Verb(str):
-        def __format__(self, _: str) -> str:
-            writes["pods", f"late {len(writes)}"] = 1
-            return "patch"
-
-    class Drawn(View):
-        def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, value)
-            if name in ("_cluster", "_observer", "_steps", "_states"):
-                console.print(self, height=60)
-
-    writes["deployments.apps", Verb()] = 5
-    view = Drawn(console, stays=True)
+    verb = CountsOn("patch")
+    verb.writes = {("deployments.apps", verb): 5}
+    view = View(console, stays=True)
     view.opens(cluster(kubeconfig=KUBECONFIG), Observer(AcceptingClient()), STEPS)
-    view.writes = writes
+    view.writes = verb.writes
     console.print(view, height=60)
     assert "5 patch deployments" in console.export_text()
+    assert ("pods", "create") in view.writes
+
+
+class DrawnMeanwhile(View):
+    """A view that is drawn after each attribute that it is given, as another thread may do."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if hasattr(self, "_live"):
+            self._console.print(self, height=60)
+
+
+def test_it_can_be_drawn_at_any_time_while_a_cluster_is_opened() -> None:
+    console = Console(width=200, height=60, file=io.StringIO(), record=True, force_terminal=True)
+    DrawnMeanwhile(console, stays=True).opens(cluster(kubeconfig=KUBECONFIG), Observer(AcceptingClient()), STEPS)
+    assert "https://127.0.0.1:6443" in console.export_text()

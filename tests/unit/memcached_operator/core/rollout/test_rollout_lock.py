@@ -82,6 +82,19 @@ def test_one_that_never_had_the_turn_or_that_its_user_asks_for_waits_for_nobody(
     assert found.may_continue(A)
 
 
+def test_a_pause_while_the_defaults_change_again_forgets_no_rollout_that_was_begun() -> None:
+    found, woken = rollout_lock()
+    assert found.may_begin(A, paused=False)
+    found.suspend(A)
+    assert not found.may_begin(A, paused=True)
+    assert found.may_begin(B, paused=False)
+    assert not found.may_begin(A, paused=False)
+    assert not found.may_continue(A), "servers of two Memcacheds would be cold at once"
+    found.leave(B)
+    assert woken == [A]
+    assert found.may_continue(A)
+
+
 def test_one_that_is_paused_before_its_turn_begins_nothing() -> None:
     found, _ = rollout_lock()
     assert found.may_begin(A, paused=False)

@@ -7,19 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
+from memcached_operator.core.observed.pod_status import PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.status.debounce import ServerPredicates
-from tests.unit.memcached_operator.support import NAME, NAMESPACE, deployment_of
+from tests.unit.memcached_operator.support import deployment_of, pod_of
 from tests.unit.memcached_operator.world import KEY, World
 
 
 def pod(number: int = 0, **changes: Any) -> PodRecord:
-    made = PodRecord(
-        namespace=NAMESPACE, name=f"{NAME}-a-{number}", uid=f"uid-{number}", resource_version="1", memcached=NAME,
-        revision="a", active=True, ready=False, problem=NO_PROBLEM,
-    )  # fmt: skip
-    return msgspec.structs.replace(made, **changes)
+    return msgspec.structs.replace(pod_of(str(number), ready=False), **changes)
 
 
 def predicates(world: World, awaited: int | None) -> ServerPredicates:
