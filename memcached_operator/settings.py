@@ -3,7 +3,6 @@
 import re
 
 from memcached_operator.api import names
-from memcached_operator.core.objects.pod_template import USER_ID
 from operator_runtime import RuntimeSettings, setting
 
 # What the API server takes for runAsUser.
@@ -37,7 +36,7 @@ class Settings(RuntimeSettings):
         read=_image,
     )
     memcached_user_id: int | None = setting(
-        USER_ID,
+        names.USER_ID,
         "User and group of the memcached containers, by number; none sets none. A change rolls out the servers of"
         " every Memcached.",
         "The official image has a user with that number and names it by a word, which runAsNonRoot cannot verify."

@@ -27,6 +27,9 @@ RESTART_CONTAINER: Final = "RestartContainer"
 """`restartPolicy` in a container's `resizePolicy`: the node starts it again when that resource changes."""
 MOUNTED: Final = "/etc/memcached"
 """The folder in which they have what Secrets hold."""
+USER_ID: Final = 11211
+"""The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
+cannot judge a name."""
 PORT: Final = 11211
 PORT_NAME: Final = "memcached"
 """Of the container's port, and by default of the Service's, so that the SRV records are `_memcached._tcp`."""

@@ -24,9 +24,6 @@ from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suf
 from memcached_operator.features import POD_PARTS
 from memcached_operator.servers.transport import transport
 
-# The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
-# cannot judge a name.
-USER_ID: Final = 11211
 # That a server accepts connections is all that Kubernetes need know of it; how it does is queried by its own
 # protocol. No liveness: a slow cache that is started again is an empty one.
 READINESS: Final = types.Probe(types.TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)

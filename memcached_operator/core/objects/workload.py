@@ -8,13 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects import labels, workload_types as types
 from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.passed_options import drift, misplaced
-from memcached_operator.core.objects.pod_template import DEFAULTS, USER_ID, template
+from memcached_operator.core.objects.pod_template import DEFAULTS, template
 from operator_runtime import Difference, differences, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own

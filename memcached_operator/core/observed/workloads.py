@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.api.names import RELOADER
+from memcached_operator.api.names import RELOADER, USER_ID
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.objects import labels
@@ -27,7 +27,7 @@ from memcached_operator.core.objects.owned_object import (
     uids_in,
 )
 from memcached_operator.core.objects.passed_options import unkeyed
-from memcached_operator.core.objects.pod_template import USER_ID, template as pods_of
+from memcached_operator.core.objects.pod_template import template as pods_of
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import PodSpec, PodTemplateSpec, WorkloadManifest, WorkloadSpec

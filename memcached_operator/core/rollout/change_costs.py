@@ -11,13 +11,14 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.reserved_pod_fields import Keys, keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import json_of, spec_of
 from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.objects.passed_options import unequal
-from memcached_operator.core.objects.pod_template import SLEEP_S, USER_ID, fingerprint, template
+from memcached_operator.core.objects.pod_template import SLEEP_S, fingerprint, template
 from memcached_operator.core.objects.pod_template_overlay import merged
 from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from memcached_operator.core.rollout.in_place_restart import are_alike

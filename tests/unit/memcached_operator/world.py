@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.core.objects.memory_annotation import Memory
-from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import DEPLOYMENT
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches

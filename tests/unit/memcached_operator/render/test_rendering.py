@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.reading import read_spec
 from memcached_operator.core.objects.labels import MemcachedOwner
-from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
 

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.applied_spec import applied_spec, applied_text
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
-from memcached_operator.core.objects.pod_template import USER_ID, template
+from memcached_operator.core.objects.pod_template import template
 from memcached_operator.core.objects.service import service
 from tests.unit.memcached_operator.core.objects.test_one_patch import SPECS
 from tests.unit.memcached_operator.live import full_spec, spec_of

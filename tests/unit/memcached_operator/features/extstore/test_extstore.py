@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import as_json
-from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
+from memcached_operator.core.objects.pod_template import fingerprint, template
 from memcached_operator.core.objects.workload_types import PodTemplateSpec
 from tests.unit.memcached_operator.live import spec_of
 from tests.unit.memcached_operator.support import IMAGE

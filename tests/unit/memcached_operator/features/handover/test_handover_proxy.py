@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.api.names import USER_ID
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import as_json
-from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, scripts_of, template
+from memcached_operator.core.objects.pod_template import fingerprint, scripts_of, template
 from memcached_operator.core.objects.scripts import suffix
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import differing
