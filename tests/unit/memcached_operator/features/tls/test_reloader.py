@@ -100,7 +100,8 @@ class Pod:
             ("/dev/shm/reloader", f"{self._folder}/state"),
             ("/dev/termination-log", f"{self._folder}/told"),
             ("processes=/proc", f"processes={self._folder}/proc"),
-            ("every_s=5", "every_s=0.1"),
+            ("every_s=5", "every_s=0.02"),
+            ("sleep 0.1", "sleep 0.02"),
         ):
             assert in_pod in here
             here = here.replace(in_pod, in_folder)
