@@ -29,7 +29,7 @@ from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
 from memcached_operator.core.rollout.container_restarts import report_restarts
 from memcached_operator.core.rollout.diagnosis.ended_pods import last_failure
-from memcached_operator.core.rollout.diagnosis.start_failures import MountFailures
+from memcached_operator.core.rollout.diagnosis.mount_failures import MountFailures
 from memcached_operator.core.rollout.live.live_memory import SetLimit
 from memcached_operator.core.rollout.server_states import ObservedPods, observed_pods
 from memcached_operator.core.snapshot import Remembered, Snapshot

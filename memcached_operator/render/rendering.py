@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
 from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND, NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
@@ -23,6 +21,7 @@ from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.owned_kinds import AUXILIARY
+from memcached_operator.render.unknown_fields import unknown_fields
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 
@@ -31,14 +30,6 @@ UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"
 
 # More servers than nodes of the largest cluster that Kubernetes is made for.
 _LISTED: Final = 5000
-# Fields of meta/v1 ObjectMeta. The CRD leaves them to the API server.
-_METADATA: Final = frozenset(
-    {
-        *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
-        *("generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"),
-        *("resourceVersion", "selfLink", "uid"),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,29 +184,6 @@ def _text(metadata: Mapping[str, Any], field: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     raise InvalidSpec(f"metadata.{field}: must be a string, got {_json(value).decode()}")
-
-
-def unknown_fields(content: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each field that the kind does not have."""
-    (version,) = memcached_crd()["spec"]["versions"]  # type: ignore[index]
-    yield from _unknown(content, version["schema"]["openAPIV3Schema"], "")
-
-
-def _unknown(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unknown(item, schema.get("items") or {}, f"{path}[{index}]")
-    known = _METADATA if path == "metadata" else (schema.get("properties") or {}).keys()
-    if not isinstance(value, Mapping) or not known:
-        return
-    for name, inner in value.items():
-        here = f"{path}.{name}" if path else name
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {path + '.' if path else ''}{near[0]}?" if near else ""
-            yield f"unknown field {here}: it has no effect, and kubectl refuses it{hint}"
-        elif path != "metadata":
-            yield from _unknown(inner, (schema.get("properties") or {}).get(name) or {}, here)
 
 
 def _json(value: object) -> bytes:

@@ -1,7 +1,7 @@
 """Pure: reason that a pod is not ready, and whether its memcached ever ran, as far as its status shows.
 
 That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: the
-status of such a pod has what it waits for, and not why; see `diagnosis.start_failures`.
+status of such a pod has what it waits for, and not why; see `diagnosis.mount_failures`.
 """
 
 from __future__ import annotations

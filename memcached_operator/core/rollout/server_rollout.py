@@ -17,7 +17,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, Outcome, refused_write, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
-from memcached_operator.core.rollout.diagnosis.start_failures import NONE_MISSING, MissingPods
+from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import (
     Evict,

@@ -179,7 +179,7 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     Attributes:
         impossible: uids of pods whose memory cannot be changed while they run.
         outdated_secrets: uids of pods that show another certificate than a new pod would, or trust another CA.
-        missing_s: see `start_failures.PodAbsence`; handing_over, moving: see `Snapshot`.
+        missing_s: see `missing_pods.PodAbsence`; handing_over, moving: see `Snapshot`.
         underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.
     """
 

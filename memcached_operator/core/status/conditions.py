@@ -197,7 +197,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not report in its status what keeps it from creating pods; see `diagnosis.start_failures`."""
+    """A StatefulSet does not report in its status what keeps it from creating pods; see `diagnosis.missing_pods`."""
     workload, size = observed.done.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""

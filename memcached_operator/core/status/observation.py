@@ -34,7 +34,7 @@ _IN_THE_CLEAR: Final = Problem(
 )
 # How often the clients of auto discovery read the list, by their own default, in seconds.
 _READ_S: Final = 60
-_OF_PODS: Final = (
+_REASONS_OF_PODS: Final = (
     Reason.INVALID_SPEC,
     *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
 )
@@ -133,7 +133,7 @@ def observed(
         pods,
         plan.servers,
         done.service,
-        joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
+        joined([*_problems_of_pods(pods), *_failed_reloads(pods), *outcome.problems]),
         " ".join(waiting),
         pending_writes=sorted(outcome.pending_writes),
         leaving=other.kind if other is not None else None,
@@ -168,9 +168,9 @@ def _short_drain(spec: Spec) -> Iterator[Problem]:
         )
 
 
-def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+def _problems_of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """Yield the problem of servers that are not started, as most of them report it."""
-    reported = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.reason in _OF_PODS)
+    reported = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.reason in _REASONS_OF_PODS)
     if reported:
         # By count, then by name: equal counts must not make the message flap.
         problem = min(reported, key=lambda each: (-reported[each], str(each)))
@@ -178,7 +178,7 @@ def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
         yield Problem(Reason(problem.reason), f"{problem.message.rstrip('.')}. {remedy}", blocking=False)
 
 
-def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+def _failed_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """Servers that run and could not be made to reload their Secrets."""
     failed = [pod for pod in pods if pod.outdated.reason == Reason.RELOAD_FAILED]
     if failed:

@@ -1,6 +1,6 @@
 """Pure: failures in events that no status has: no pod is created, no volume mounted, the claim of a disk not bound.
 
-`start_failures` reads the events, and chooses among these and other causes.
+`missing_pods` and `mount_failures` read the events, and choose among these and other causes.
 """
 
 from __future__ import annotations

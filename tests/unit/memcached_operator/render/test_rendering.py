@@ -10,7 +10,8 @@ from memcached_operator.api.names import USER_ID
 from memcached_operator.api.reading import read_spec
 from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.workload import desired_workload
-from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
+from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render
+from memcached_operator.render.unknown_fields import unknown_fields
 
 DEFAULT_IMAGE = "memcached:of-the-operator"
 

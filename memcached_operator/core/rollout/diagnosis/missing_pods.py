@@ -1,9 +1,8 @@
-"""Reasons for which servers do not start: pods of a StatefulSet that are missing, and volumes that are not mounted.
+"""Reasons for which pods of a StatefulSet are missing.
 
-A StatefulSet does not report in its status which pods do not end, cannot be created, or block its own; a pod's status
-has the fact of a failed mount alone. What the caches do not show is read seldom: the events of the StatefulSet, then a
-pod of a server's name, where one has been missing for longer than its creation takes; and the events of one server's
-pod that has waited for longer than a mount takes.
+A StatefulSet does not report in its status which pods do not end, cannot be created, or block its own. What the caches
+do not show is read seldom, where a pod has been missing for longer than its creation takes: the events of the
+StatefulSet, then a pod of a server's name.
 """
 
 from __future__ import annotations
@@ -13,29 +12,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-import msgspec
-
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import selector_labels, selector_text
 from memcached_operator.core.objects.refusal_reasons import pods_refused
-from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
-from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.core.observed.pods import NO_ORDINAL
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import soonest
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
 from memcached_operator.core.rollout.diagnosis.ended_pods import overdue
-from memcached_operator.core.rollout.diagnosis.pod_creation_failures import (
-    CREATIONS,
-    Creation,
-    about,
-    about_claim,
-    may_be_unbound,
-    why_not_bound,
-    why_not_made,
-    why_not_mounted,
-)
-from memcached_operator.core.rollout.server_states import ObservedPods, missing_servers
+from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, Creation, about, why_not_made
+from memcached_operator.core.rollout.server_states import missing_servers
 from memcached_operator.core.snapshot import Snapshot
 from operator_runtime import Forbidden, Invalid, KubeError, NotFound, ObjectKey, PlainObject, plain
 
@@ -157,48 +144,3 @@ def _blocking_pod(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
         f"{remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
     )
     return Problem(Reason.NOT_CONTROLLED, message, blocking=False)
-
-
-class MountFailures:
-    """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
-
-    def __init__(self, access: Access) -> None:
-        self._client = access.client
-        self._reads = BoundedReads(access.owners.states, access.clock, NO_PROBLEM)
-
-    async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
-        """The pods as they were seen; those whose volumes are not mounted with why, where that is known."""
-        waits = (pod for pod in seen.active if not pod.ready)
-        waiting = [pod for pod in waits if may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)]
-        if not waiting:
-            self._reads.drop(key)
-            return seen
-        pod = min(waiting, key=lambda each: each.name)
-        self._reads.expect(key, (pod.uid, may_be_unbound(pod.problem)), pod.since_s + READ_AFTER_S - now_s)
-        why, left_s = await self._reads.read(key, partial(self._read, pod))
-        return _alike_explained(seen, pod, why, left_s)
-
-    async def _read(self, pod: PodRecord, before: PodProblem) -> PodProblem:
-        """Read the events of a pod, or of its claim."""
-        try:
-            if may_be_unbound(pod.problem):
-                events = await self._client.list(CREATIONS, pod.namespace, fields=about_claim(pod.name))
-                return why_not_bound(events, pod.name)
-            return why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
-        except KubeError as error:
-            logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
-            return before
-
-
-def _alike_explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_s: float) -> ObservedPods:
-    """Pods of the same template that wait as the one whose events were read do so for the same reason."""
-    alike, unbound = (read.revision, read.waits), may_be_unbound(read.problem)
-    pods: Sequence[PodRecord] = [
-        msgspec.structs.replace(pod, problem=why)
-        if why
-        and (pod.revision, pod.waits) == alike
-        and (may_be_unbound(pod.problem) if unbound else pod.problem in (NO_PROBLEM, pod.waits))
-        else pod
-        for pod in seen.pods
-    ]
-    return seen._replace(pods=pods, next_s=soonest(seen.next_s, left_s))
