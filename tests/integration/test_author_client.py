@@ -13,9 +13,9 @@ from tests.unit.operator_runtime.owned.bodies_kept import CHANGES_NOTHING, CHANG
 
 @pytest.mark.core
 async def test_what_bodies_want_otherwise_is_put_right_by_one_patch_and_nothing_where_nothing_differs(
-    cluster: Cluster, namespace: str
+    installed: Cluster, namespace: str
 ) -> None:
-    access = load_access(kubeconfig=str(cluster.kubeconfig_path), environ={})
+    access = load_access(kubeconfig=str(installed.kubeconfig_path), environ={})
     async with ApiClient(access, user_agent="author") as api:
         client, somebody = (Client(api, field_manager=name) for name in ("shells", "somebody"))
         assert await otherwise(client, somebody, CHANGES_NOTHING, (False, True), namespace) == []
