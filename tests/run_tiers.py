@@ -22,7 +22,7 @@ from lab.cache import NO_BUILDS_VARIABLE, BuildError
 from lab.image.builders import ImageError
 from lab.programs.kubernetes_releases import RELEASES, VARIABLE as RELEASE_VARIABLE
 from tests.cluster import REQUIRED_VARIABLE
-from tests.tiers import SMALL_BUILDS, TIERS, Run, Tier
+from tests.tiers import NEEDED_BUILDS, SMALL_BUILDS, TIERS, Run, Tier
 
 ROOT = Path(__file__).resolve().parent.parent
 _REPORT = ROOT / ".cache" / "test-report.xml"
@@ -92,6 +92,7 @@ def build(needs: Mapping[str, Callable[[], object]]) -> dict[str, str]:
             made()
         except (BuildError, ImageError) as error:
             wrong[what] = f"{what}: {error}"
+            print(f"not built: {wrong[what]}", file=sys.stderr, flush=True)
     return wrong
 
 
@@ -230,8 +231,9 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
             if plan.run is Run.ALL or what in SMALL_BUILDS[plan.run]
         }
     )
-    if plan.run is Run.QUICK:
-        wrong = {}  # its tests see for themselves what there is
+    if plan.run is not Run.ALL:
+        # For the rest its tests see for themselves what there is.
+        wrong = {what: why for what, why in wrong.items() if what in NEEDED_BUILDS[plan.run]}
     environment = os.environ | ({REQUIRED_VARIABLE: "1"} if plan.run is Run.ALL else {NO_BUILDS_VARIABLE: "1"})
     outcomes = []
     for tier, command in commands:

@@ -17,7 +17,7 @@ from tests.handover.changes import Cluster
 
 PROGRAM = memcached.found()
 needs_memcached = pytest.mark.skipif(
-    PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
+    PROGRAM is None, reason="no memcached with a proxy: ./dev test --gate fetches it from Debian's archive"
 )
 
 

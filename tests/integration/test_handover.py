@@ -34,7 +34,7 @@ _READ_EACH_S = 0.3
 
 pytestmark = [
     pytest.mark.usefixtures("operator"),
-    pytest.mark.skipif(PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it"),
+    pytest.mark.skipif(PROGRAM is None, reason="no memcached with a proxy: ./dev test --gate fetches it"),
 ]
 
 
