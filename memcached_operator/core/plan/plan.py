@@ -264,7 +264,7 @@ def migration(
     drained: Sequence[Drain],
     now: datetime,
 ) -> Migration:
-    """What a change of `spec.workload` asks for now."""
+    """Decide what a change of `spec.workload` asks for now."""
     written = last.draining or ()
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.

@@ -45,7 +45,7 @@ Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 
 
 class _Decided(NamedTuple):
-    """What a reconcile does with a change of a workload.
+    """Decision on a change of a workload.
 
     Attributes:
         hold: what of the change is held back.
