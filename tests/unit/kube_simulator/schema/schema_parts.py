@@ -48,17 +48,3 @@ def crd(plural: str, schema: Json, **version: Any) -> Json:
             "versions": [first],
         },
     }
-
-
-def custom(kind: str, name: str, spec: Json) -> Json:
-    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """A JSON merge patch (RFC 7396), in its fewest words."""
-    if not isinstance(patch, dict):
-        return patch
-    kept = {
-        key: each for key, each in (target if isinstance(target, dict) else {}).items() if patch.get(key, 0) is not None
-    }
-    return kept | {key: merged(kept.get(key), each) for key, each in patch.items() if each is not None}
