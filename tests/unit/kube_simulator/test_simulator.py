@@ -154,6 +154,7 @@ def test_a_watch_is_audited_when_it_begins_and_when_it_ends(simulator: Simulated
         list(stream)
     began, ended = records(simulator)
     assert (ended["stage"], ended["auditID"]) == ("ResponseComplete", began["auditID"])
+    assert [each.stage for each in audit.read(simulator.simulator.audit_log)] == ["ResponseComplete"]
 
 
 @pytest.mark.parametrize(
