@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
 
-from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file
 from lab.programs import kubernetes
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.core.objects.labels import PEERS_PORT, PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
+from tests.overlays import overlay
 from tests.unit.manifests.install_files import deployment, installed, one, read
 
 SEVERAL = "several-namespaces"
@@ -41,16 +41,8 @@ def kubectl() -> None:
 @cache
 def built_on(base: str, *components: str, namespace: str = "caches") -> dict[tuple[str, str, str], Any]:
     """What a user's kustomization with components gives, by kind, namespace and name; built once for all tests."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        text = {
-            "resources": [os.path.relpath(MANIFESTS / base, folder)],
-            "components": [os.path.relpath(MANIFESTS / "components" / component, folder) for component in components],
-            **({"namespace": namespace} if namespace else {}),
-        }
-        (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-        made = yaml.load_all(kustomize(folder), yaml.CSafeLoader)
-        return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in made}
+    made = yaml.load_all(overlay(base, components=components, namespace=namespace), yaml.CSafeLoader)
+    return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in made}
 
 
 @pytest.mark.usefixtures("kubectl")
