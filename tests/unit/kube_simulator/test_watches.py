@@ -40,8 +40,7 @@ def store() -> Store:
 
 @pytest.fixture
 def watches(store: Store, clock: FakeClock) -> Watches:
-    """A watch that does not say how long lasts an hour."""
-    return Watches(store, clock, uniform=lambda low, high: high)
+    return Watches(store, clock)
 
 
 def follow(watches: Watches, namespace: str = "ns", **query: Any) -> Stream:
