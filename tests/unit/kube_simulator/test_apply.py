@@ -11,7 +11,7 @@ from kube_simulator.errors import ApiError
 from kube_simulator.patches.apply import server_side_apply
 from kube_simulator.patches.fields import read
 from kube_simulator.schema import custom
-from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, a_list, an_object, by_keys, crd
+from tests.unit.kube_simulator.schema_parts import INTEGER, TEXT, Json, a_list, an_object, by_keys, crd
 
 PORT = an_object({"port": INTEGER, "proto": {**TEXT, "default": "TCP"}, "name": TEXT}, required=["port"])
 SPEC = {

@@ -6,7 +6,7 @@ import pytest
 
 from kube_simulator.errors import ApiError
 from kube_simulator.schema import custom
-from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, a_list, an_object, crd, rule, ruled
+from tests.unit.kube_simulator.schema_parts import INTEGER, TEXT, Json, a_list, an_object, crd, ruled
 
 PLAIN = an_object({"spec": an_object({"size": INTEGER, "color": TEXT})})
 
@@ -31,11 +31,11 @@ def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
     [
         ({"pattern": r"\p{L}"}, "the pattern at version v1.spec.color"),
         ({"anyOf": [{"pattern": r"\C"}]}, "the pattern at version v1.spec.color.anyOf"),
-        (ruled({}, rule("self.?size.orValue(1) > 0")), "unsupported syntax"),
-        (ruled({}, rule("quantity(self).isLessThan(quantity('1'))")), "no function"),
-        (ruled({}, rule("ip(self).family() == 4")), "no function 'family'"),
-        (ruled({}, rule("self > limit")), "undeclared reference to 'limit'"),
-        (ruled({}, rule("self > '.all(y, '.size() + y")), "undeclared reference to 'y'"),
+        (ruled({}, "self.?size.orValue(1) > 0"), "unsupported syntax"),
+        (ruled({}, "quantity(self).isLessThan(quantity('1'))"), "no function"),
+        (ruled({}, "ip(self).family() == 4"), "no function 'family'"),
+        (ruled({}, "self > limit"), "undeclared reference to 'limit'"),
+        (ruled({}, "self > '.all(y, '.size() + y"), "undeclared reference to 'y'"),
     ],
 )
 def test_what_kubernetes_takes_and_the_simulator_cannot_check_is_501_with_its_name(field: Json, words: str) -> None:
@@ -48,5 +48,5 @@ def test_what_kubernetes_takes_and_the_simulator_cannot_check_is_501_with_its_na
 
 
 def test_what_a_macro_binds_needs_no_variable() -> None:
-    every = ruled(a_list(INTEGER), rule("self.all(x, x > 0) && self.exists(y, y > 0)"))
+    every = ruled(a_list(INTEGER), "self.all(x, x > 0) && self.exists(y, y > 0)")
     assert custom.problems_of(custom.defaulted(crd("things", an_object({"spec": an_object({"all": every})})))) == []

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, ready, stamp, web
+from tests.unit.kube_simulator.world import NAMESPACE, World, condition, ready, stamp, web
 
 
 @pytest.fixture

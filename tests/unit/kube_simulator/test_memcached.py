@@ -17,9 +17,9 @@ import pytest
 from kube_simulator.controllers import memcached
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, World, ready, turns
+from tests.unit.kube_simulator.world import DEADLINE_S, NAMESPACE, World, ready, turns
 
-PROJECT = Path(__file__).resolve().parents[4]
+PROJECT = Path(__file__).resolve().parents[3]
 # Starts one memcached as the simulator does, says where once it answers, and waits to be killed.
 PARENT = """
 import asyncio, random, sys

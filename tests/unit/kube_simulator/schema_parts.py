@@ -23,15 +23,9 @@ def by_keys(*keys: str) -> Json:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-EITHER: Json = {"x-kubernetes-int-or-string": True}
-
-
-def ruled(schema: Json, *rules: Json) -> Json:
-    return {**schema, "x-kubernetes-validations": list(rules)}
-
-
-def rule(text: str, message: str = "", **keywords: Any) -> Json:
-    return {"rule": text, **({"message": message} if message else {}), **keywords}
+def ruled(schema: Json, *rules: str) -> Json:
+    """A schema with rules in CEL."""
+    return {**schema, "x-kubernetes-validations": [{"rule": each} for each in rules]}
 
 
 def crd(plural: str, schema: Json, **version: Any) -> Json:
