@@ -12,7 +12,7 @@ import pytest
 from kube_simulator.faults import Break, Delay, End, Faults, Refuse, SendError, Stall
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.waiting import DEADLINE_S, until
-from tests.conformance.api import Answer, Api, Json
+from tests.conformance.api import Api, Json
 from tests.conformance.sample_objects import lease, path
 
 LEASES = path("leases", "default")
@@ -50,6 +50,8 @@ def test_a_rule_is_used_as_often_as_it_says_and_then_the_next_one_until_all_are_
     assert [rule.fault for rule in taken if rule is not None] == [Refuse(429)] * 2 + [Refuse(500)] * 2
     assert other.used == 2
     faults.clear()
+    with faults.added(Stall()) as during:
+        assert faults.take(*PODS) is during
     assert faults.take(*PODS) is None
     with pytest.raises(ValueError, match="times must be at least 1"):
         faults.add(Refuse(429), times=0)
@@ -104,7 +106,7 @@ def names(lines: list[bytes]) -> list[str]:
 
 def watched(api: Api) -> list[bytes]:
     """The lines of a watch that ends."""
-    answer: Answer = api.get(LEASES, watch="1")
+    answer = api.get(LEASES, watch="1")
     assert answer.status == 200
     return answer.body.splitlines()
 
