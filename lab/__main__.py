@@ -52,16 +52,12 @@ def main(arguments: Sequence[str]) -> int:
             help="where the administrator's kubeconfig is while the cluster is up"
             f" (default: {first}{DEFAULT_KUBECONFIG})",
         )
-    commands.add_parser("build", help="build the programs if they are not built, and print their folder")
     commands.add_parser("kubectl", help="run kubectl against KUBECONFIG, or else the cluster of `up` or `node`")
     commands.add_parser("image", help="build the operator's image (--help)")
     commands.add_parser("push", help="send the operator's image to a registry (--help)")
     commands.add_parser("example-image", help="build the image of examples/my_own_shell (--help)")
     options = parser.parse_args(arguments)
     try:
-        if options.command == "build":
-            print(kubernetes.build())
-            return 0
         if options.command == "up":
             return _up(options.kubeconfig.absolute())
         from lab.node import node_command as on_node  # images and all: not in each start of a control plane

@@ -69,14 +69,21 @@ def mark(path: Path) -> Mark:
     return Mark(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), size)
 
 
-def read(path: Path, since: Mark = START) -> list[AuditEvent]:
+def read(
+    path: Path, since: Mark = START, *, user: str | None = None, user_agent: str | None = None
+) -> list[AuditEvent]:
     """Every request in the log that was received after the mark, once, at its latest stage.
 
     A watch is there from its first byte (stage ``ResponseStarted``), other requests when they are answered.
+
+    Args:
+        user: whose requests, None for everybody's.
+        user_agent: how the User-Agent begins, None for any.
     """
     latest: dict[str, AuditEvent] = {}
     for event in _events(path, since.size):
-        if event.received_at >= since.at:
+        is_asked_for = user in (None, event.user) and event.user_agent.startswith(user_agent or "")
+        if is_asked_for and event.received_at >= since.at:
             latest[event.audit_id] = event
     return list(latest.values())
 

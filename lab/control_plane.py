@@ -223,11 +223,7 @@ class ControlPlane:
         self, *, since: audit.Mark = audit.START, user: str | None = None, user_agent: str | None = None
     ) -> list[audit.AuditEvent]:
         """The requests since a mark, by one user or by programs whose User-Agent begins so; one for each request."""
-        return [
-            event
-            for event in audit.read(self.audit_log, since)
-            if (user is None or event.user == user) and (user_agent is None or event.user_agent.startswith(user_agent))
-        ]
+        return audit.read(self.audit_log, since, user=user, user_agent=user_agent)
 
     @property
     def audit_log(self) -> Path:

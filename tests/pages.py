@@ -28,10 +28,6 @@ class Page:
     author: bool = False
 
 
-# Pages of examples, by the test that runs the files that they show.
-EXAMPLES = {
-    "docs/runtime.md": "tests/integration/test_runtime_page.py",
-}
 # What readers copy from top to bottom.
 PAGES = (
     Page("docs/tutorial.md", node=False),

@@ -63,8 +63,4 @@ class SimulatedCluster(cluster.SimulatedCluster):
     def audit_events(
         self, *, since: audit.Mark = audit.START, user: str | None = None, user_agent: str | None = None
     ) -> list[audit.AuditEvent]:
-        return [
-            event
-            for event in audit.read(self.simulator.audit_log, since)
-            if (user is None or event.user == user) and (user_agent is None or event.user_agent.startswith(user_agent))
-        ]
+        return audit.read(self.simulator.audit_log, since, user=user, user_agent=user_agent)

@@ -20,7 +20,7 @@ from kube_simulator.schema.kubernetes import is_known
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OF_ONE = ("get", "update", "patch", "delete")
 # A field selector that picks one name makes the name count for RBAC's resourceNames.
-_ONE_NAME = re.compile(r"^metadata\.name==?([^,=!]+)$")
+_ONE_NAME = re.compile(r"(?:^|,)metadata\.name==?([^,=!]+)(?=,|$)")
 # Subresources of the namespace itself, which stand where another resource's plural would.
 _OF_NAMESPACES = ("status", "finalize")
 
@@ -62,7 +62,7 @@ class Route:
             return Attributes(self.verb, path=self.path)
         name = self.name
         if not name and self.verb in ("list", "watch", "deletecollection"):
-            found = _ONE_NAME.match(self.query.get("fieldSelector", ""))
+            found = _ONE_NAME.search(self.query.get("fieldSelector", ""))
             name = found[1] if found else ""
         return Attributes(self.verb, self.group, self.resource, self.subresource, self.namespace, name)
 

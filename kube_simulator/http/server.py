@@ -80,7 +80,7 @@ class HttpServer:
         """Report whether it takes connections."""
         return self._listener is not None
 
-    async def start(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
+    async def start(self, host: str, port: int, context: ssl.SSLContext) -> None:
         """Listen; does nothing while it does. Raises OSError: the port is taken."""
         if self._listener is not None:
             return

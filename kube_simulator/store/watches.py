@@ -188,16 +188,10 @@ class Stream:
 class Watches:
     """Streams of a store, and since when each collection can be watched."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Callable[[], float],
-        uniform: Callable[[float, float], float] = random.uniform,
-    ) -> None:
-        """`clock` in seconds, from any beginning; `uniform` draws how long a watch lasts that does not say."""
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        """`clock` in seconds, from any beginning."""
         self._store = store
         self._clock = clock
-        self._uniform = uniform
         # Dictionaries for their order: streams are told of a change in the order in which they were opened.
         self._streams: dict[str, dict[Stream, None]] = {}
         self._served_since: dict[str, int] = {}
@@ -216,7 +210,7 @@ class Watches:
         """
         selection = selection_of(resource, query)
         start = start_of(query)
-        timeout_s = float(start.timeout_s) or self._uniform(_MIN_TIMEOUT_S, 2 * _MIN_TIMEOUT_S)
+        timeout_s = float(start.timeout_s) or random.uniform(_MIN_TIMEOUT_S, 2 * _MIN_TIMEOUT_S)
         stream = Stream(
             self._store,
             resource,

@@ -13,13 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import yaml
-
-if TYPE_CHECKING:
-    from tests.cluster import Cluster
 
 Json = dict[str, Any]
 
@@ -112,10 +109,18 @@ class Watch:
         return [self.until(lambda _: True)[0] for _ in range(count)]
 
 
+class Server(Protocol):
+    """What a client has to know of a cluster."""
+
+    server: str
+    ca_path: Path
+    kubeconfig_path: Path
+
+
 class Api:
     """A client with one user's credential, taken from a kubeconfig; ``None`` makes an anonymous one."""
 
-    def __init__(self, cluster: Cluster, kubeconfig: Path | None, *, token: str | None = None) -> None:
+    def __init__(self, cluster: Server, kubeconfig: Path | None, *, token: str | None = None) -> None:
         self._address = urlsplit(cluster.server).netloc
         self._context = ssl.create_default_context(cafile=cluster.ca_path)
         self._token = token
@@ -221,7 +226,7 @@ class Api:
             connection.close()
 
 
-def statuses_at_once(cluster: Cluster, count: int, act: Callable[[Api, int], Answer]) -> list[int]:
+def statuses_at_once(cluster: Server, count: int, act: Callable[[Api, int], Answer]) -> list[int]:
     """The sorted statuses of ``count`` requests that are sent together, each by the administrator's own client."""
 
     def one(number: int) -> int:

@@ -21,9 +21,9 @@ def user(cluster: Cluster) -> Iterator[Api]:
     client.close()
 
 
-def allow(api: Api, namespace: str, group: str, resources: list[str], verbs: list[str]) -> None:
-    """Give the user these verbs in this namespace."""
-    rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs}]
+def allow(api: Api, namespace: str, group: str, resources: list[str], verbs: list[str], *names: str) -> None:
+    """Give the user these verbs in this namespace, of the objects of these names or of all."""
+    rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs, "resourceNames": names}]
     role = {"metadata": {"name": "user"}, "rules": rules}
     binding = {
         "metadata": {"name": "user"},
@@ -133,6 +133,15 @@ def test_a_role_in_a_namespace_allows_what_it_says_and_no_more(api: Api, user: A
     user.apply(path("configmaps", namespace, "a"), config_map("a", {"k": "1"})).expect(200)
     user.put(path("configmaps", namespace, "a"), config_map("a")).expect(403, "Forbidden")
     user.get(path("configmaps")).expect(403, "Forbidden")
+
+
+def test_a_role_for_one_name_allows_a_list_that_selects_it_alone(api: Api, user: Api, namespace: str) -> None:
+    allow(api, namespace, "", ["configmaps"], ["list"], "a")
+    collection = path("configmaps", namespace)
+    eventually(lambda: user.get(collection, fieldSelector="metadata.name=a").status, lambda status: status == 200)
+    user.get(collection, fieldSelector="metadata.namespace!=default,metadata.name==a").expect(200)
+    for selector in ("", "metadata.name=b", "metadata.name!=a"):
+        user.get(collection, fieldSelector=selector).expect(403, "Forbidden")
 
 
 def test_a_subresource_is_allowed_on_its_own(api: Api, user: Api, namespace: str, widgets: None) -> None:

@@ -54,7 +54,7 @@ def test_pages_together_are_one_snapshot(api: Api, namespace: str, resource: str
     api.delete(path(resource, namespace, "d")).expect(200)
     second = api.get(collection, limit="2", **{"continue": first["metadata"]["continue"]}).expect(200)
     assert (names(second), second["metadata"]["remainingItemCount"]) == (["c", "d"], 1)
-    last = api.get(collection, limit="2", **{"continue": second["metadata"]["continue"]}).expect(200)
+    last = api.get(collection, **{"continue": second["metadata"]["continue"]}).expect(200)
     assert names(last) == ["e"]
     assert not last["metadata"].get("continue")
     assert "remainingItemCount" not in last["metadata"]
@@ -77,6 +77,8 @@ def test_a_list_is_never_older_than_asked_for_and_exact_is_as_of_then(api: Api, 
     later = version(create(api, resource, namespace, "b"))
     exact = api.get(collection, resourceVersion=str(then), resourceVersionMatch="Exact").expect(200)
     assert (names(exact), version(exact)) == (["a"], then)
+    page = api.get(collection, resourceVersion=str(then), limit="2").expect(200)
+    assert (names(page), version(page)) == (["a"], then), "a limit asks for that version too"
     newer = api.get(collection, resourceVersion=str(later), resourceVersionMatch="NotOlderThan").expect(200)
     assert names(newer) == ["a", "b"]
     assert names(api.get(collection, resourceVersion=str(later)).expect(200)) == ["a", "b"]

@@ -86,15 +86,47 @@ def test_a_strategic_merge_patch_merges_containers_by_name(api: Api, web: str) -
     assert containers(patched)["side"]["args"] == ["--a", "--b"]
 
 
-def test_a_strategic_merge_patch_takes_directives(api: Api, web: str) -> None:
-    def patch(*changes: Json) -> dict[str, Json]:
-        body = {"spec": {"template": {"spec": {"containers": list(changes)}}}}
-        return containers(api.strategic(web, body).expect(200))
+THIRD = {"name": "third", "image": "registry.example.com/third:1"}
 
-    assert set(patch({"name": "side", "$patch": "delete"})) == {"web"}
-    third = {"name": "third", "image": "registry.example.com/third:1"}
-    assert set(patch(third)) == {"web", "third"}
-    assert set(patch(third, {"$patch": "replace"})) == {"third"}
+
+@pytest.mark.parametrize(
+    ("changes", "order", "names"),
+    [
+        ([{"name": "side", "$patch": "delete"}], [], ["web"]),
+        ([{"name": "absent", "$patch": "delete"}], [], ["web", "side"]),
+        ([THIRD], [], ["third", "web", "side"]),
+        ([THIRD, {"$patch": "replace"}], [], ["third"]),
+        ([THIRD], ["side", "third", "web"], ["side", "third", "web"]),
+        ([], ["side", "web"], ["side", "web"]),
+    ],
+)
+def test_elements_go_come_and_are_ordered_by_directives(
+    api: Api, web: str, changes: list[Json], order: list[str], names: list[str]
+) -> None:
+    """`kubectl apply` sends such patches of what it applied before."""
+    ordered = {"$setElementOrder/containers": [{"name": name} for name in order]} if order else {}
+    pod = {**({"containers": changes} if changes else {}), **ordered}
+    assert list(containers(api.strategic(web, {"spec": {"template": {"spec": pod}}}).expect(200))) == names
+
+
+@pytest.mark.parametrize("directive", [{"$patch": "replace"}, {"$retainKeys": ["type"]}])
+def test_an_object_keeps_no_more_than_a_directive_lets_it(api: Api, web: str, directive: Json) -> None:
+    recreated = {**directive, "type": "Recreate"}
+    assert api.strategic(web, {"spec": {"strategy": recreated}}).expect(200)["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_lists_of_texts_are_united_ordered_and_diminished(api: Api, one: str) -> None:
+    def finalizers(**patch: list[str]) -> list[str]:
+        patched = {key.replace("_of_", "/"): [f"example.com/{each}" for each in names] for key, names in patch.items()}
+        found = api.strategic(one, {"metadata": patched}).expect(200)["metadata"]["finalizers"]
+        return [each.removeprefix("example.com/") for each in found]
+
+    gone, order = "$deleteFromPrimitiveList_of_finalizers", "$setElementOrder_of_finalizers"
+    assert finalizers(finalizers=["three"]) == ["three", "one", "two"]
+    assert finalizers(**{gone: ["one"], "finalizers": ["four"]}) == ["four", "three", "two"]
+    assert finalizers(**{order: ["two", "five", "three", "four"], "finalizers": ["five"]}) == [
+        *("two", "five", "three", "four")
+    ]
 
 
 def test_custom_resources_take_no_strategic_merge_patch(api: Api, wid: str) -> None:

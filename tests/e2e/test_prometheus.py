@@ -40,11 +40,11 @@ from tests.integration.prometheus_operator import (
     configuration,
     executable,
     local_configuration,
-    overlay,
     running,
     scraper_token,
 )
 from tests.kubectl_in_namespace import Kubectl
+from tests.overlays import overlay
 
 # On first use prometheus-operator and Prometheus are compiled.
 pytestmark = pytest.mark.timeout(1800)
@@ -69,9 +69,9 @@ def prometheus_path(node: Node) -> Iterator[str]:
 
 
 @contextmanager
-def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Iterator[Kubectl]:
+def installed(node: Node, components: tuple[str, ...]) -> Iterator[Kubectl]:
     """kubectl in the namespace of the operator with components, whose two pods are ready, beside a memcached server."""
-    text = overlay(directory, "cluster", SYSTEM, components)
+    text = overlay("cluster", components=components, namespace=SYSTEM)
     system = Kubectl(node.plane, SYSTEM)
     try:
         node.kubectl("apply", "--server-side", "-f", "-", input=text)
@@ -130,7 +130,7 @@ def assert_scraped(server: Prometheus, system: Kubectl, desired: set[Target]) ->
 def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
     node: Node, operator_images: None, prometheus_path: str, tmp_path: Path
 ) -> None:
-    with installed(node, tmp_path, PLAIN) as system:
+    with installed(node, PLAIN) as system:
         settings = settings_of(node, system, tmp_path)
         with configured_prometheus(tmp_path, settings, prometheus_path) as server:
             where = urls(system, "http")
@@ -148,7 +148,7 @@ def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
 def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_server_s_own_labels(
     node: Node, operator_images: None, kubectl: Kubectl, prometheus_path: str, tmp_path: Path
 ) -> None:
-    with installed(node, tmp_path, PLAIN) as system:
+    with installed(node, PLAIN) as system:
         kubectl("apply", "-f", "-", input=json.dumps(memcached("cache", 2)))
         kubectl.wait("mcd/cache", "condition=Available")
         first, second = nodes_of(kubectl, "cache")
@@ -197,7 +197,7 @@ def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_s
 def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
     node: Node, operator_images: None, prometheus_path: str, tmp_path: Path
 ) -> None:
-    with installed(node, tmp_path, SECURE) as system:
+    with installed(node, SECURE) as system:
         settings = settings_of(node, system, tmp_path)
         job = settings["scrape_configs"][0]
         unauthorized = copy.deepcopy(job) | {"job_name": "stranger"}

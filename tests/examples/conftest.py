@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -19,11 +20,16 @@ Start = Callable[..., OperatorProcess]
 EXAMPLES = ("my_own_shell", "publisher")
 
 
+def manifests_of(example: str) -> Path:
+    """The folder of what is applied."""
+    return PROJECT / "examples" / example / "manifests"
+
+
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
     """The cluster with the kinds, and with the operators' accounts as their manifests install them."""
     for example in EXAMPLES:
-        manifests = PROJECT / "examples" / example / "manifests"
+        manifests = manifests_of(example)
         for name in ("namespace", "crd", "rbac"):
             cluster.kubectl("apply", "--server-side", "-f", str(manifests / f"{name}.yaml"))
         await_established(cluster.kubectl, "-f", str(manifests / "crd.yaml"))

@@ -1,4 +1,4 @@
-"""The program around the guide's operator: local run, probes, metrics, election."""
+"""The programs around the examples' operators: manifests, local run, probes, metrics, election."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from examples.my_own_shell import __version__, crd
-from tests.examples.conftest import Start
+from examples.my_own_shell import __version__
+from tests.examples.conftest import EXAMPLES, Start, manifests_of
 from tests.examples.shells import MANIFESTS, SYSTEM, await_condition, shell
 from tests.integration.monitoring import METRICS, PROBES, Scrape, fetch, url_of
 from tests.kubectl_in_namespace import Kubectl
@@ -19,11 +19,12 @@ from tests.operator_process import PROJECT, OperatorProcess
 LOCK = "a9b2e162.jgato.io"
 
 
-def test_the_manifest_is_byte_for_byte_what_the_models_say() -> None:
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_manifest_is_byte_for_byte_what_the_models_say(example: str) -> None:
     made = subprocess.run(
-        [sys.executable, "-m", "examples.my_own_shell.crd"], cwd=PROJECT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", f"examples.{example}.crd"], cwd=PROJECT, capture_output=True, text=True, check=True
     )
-    assert made.stdout == crd.yaml() == (MANIFESTS / "crd.yaml").read_text()
+    assert made.stdout == (manifests_of(example) / "crd.yaml").read_text()
 
 
 def test_the_operator_s_pods_have_the_arguments_and_the_lock_of_the_guide() -> None:
@@ -77,6 +78,7 @@ def test_of_two_one_leads_by_the_guide_s_lock_and_the_other_takes_over(kubectl: 
 
 
 @pytest.mark.cluster("kubernetes")
-def test_the_manifests_are_taken_by_an_api_server_as_one(kubectl: Kubectl) -> None:
-    applied = kubectl.cluster.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(MANIFESTS)).stdout
-    assert "deployment.apps/my-own-shell serverside-applied" in applied
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_manifests_are_taken_by_an_api_server_as_one(kubectl: Kubectl, example: str) -> None:
+    applied = kubectl.cluster.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(manifests_of(example)))
+    assert f"deployment.apps/{example.replace('_', '-')} serverside-applied" in applied.stdout

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from examples.publisher import crd
 from lab.kubectl import LabError
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster, make_namespace
 from tests.examples.conftest import starter
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import PROJECT, OperatorProcess
+from tests.operator_process import OperatorProcess
 
-MANIFESTS = PROJECT / "examples" / "publisher" / "manifests"
 WELCOME = {"welcome.txt": "Welcome!\n"}
 
 
@@ -177,16 +173,3 @@ class TestPublishing:
     def test_no_folder_beside_the_publishers_can_be_named(self, library: Library, folder: str) -> None:
         with pytest.raises(LabError, match=r"spec\.folder in body should match"):
             library.publish(folder)
-
-
-def test_the_manifest_is_byte_for_byte_what_the_models_say() -> None:
-    made = subprocess.run(
-        [sys.executable, "-m", "examples.publisher.crd"], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
-    assert made.stdout == crd.yaml() == (MANIFESTS / "crd.yaml").read_text()
-
-
-@pytest.mark.cluster("kubernetes")
-def test_the_manifests_are_taken_by_an_api_server_as_one(kubectl: Kubectl) -> None:
-    applied = kubectl.cluster.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(MANIFESTS)).stdout
-    assert "deployment.apps/publisher serverside-applied" in applied

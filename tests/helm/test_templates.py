@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,13 +13,14 @@ import pytest
 import yaml
 
 from lab.packaging.chart import CHART
-from lab.packaging.manifests import MANIFESTS, NAMESPACE, PROJECT, kustomize
+from lab.packaging.manifests import NAMESPACE, PROJECT
 from lab.programs.go_tools import ToolError
 from lab.programs.helm import helm
 from memcached_operator import __version__, permissions
 from memcached_operator.permissions import Permission
 from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.settings.setting import Option
+from tests.overlays import overlay
 
 pytestmark = pytest.mark.core
 
@@ -114,20 +114,6 @@ def without_helm_labels(objects: Sequence[Object]) -> list[Object]:
     return stripped
 
 
-def overlay(folder: Path, *, resources: Sequence[str], components: Sequence[str] = ()) -> list[Object]:
-    """What kustomize makes of parts of manifests/."""
-
-    def relative(name: str) -> str:
-        return os.path.relpath(MANIFESTS / name, folder)  # kustomize takes no other paths
-
-    kustomization = {
-        "resources": [relative(name) for name in resources],
-        "components": [relative(f"components/{name}") for name in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    return documents(kustomize(folder))
-
-
 def test_lint_finds_nothing_wrong() -> None:
     printed = helm("lint", "--strict", str(CHART)).stdout
     assert "1 chart(s) linted, 0 chart(s) failed" in printed
@@ -144,23 +130,18 @@ def test_lint_finds_nothing_wrong() -> None:
     ids=["the cluster", "one namespace", "several namespaces"],
 )
 def test_the_chart_makes_what_the_manifests_make(
-    tmp_path: Path, values: Mapping[str, Any], namespace: str, resources: list[str], components: list[str]
+    values: Mapping[str, Any], namespace: str, resources: list[str], components: list[str]
 ) -> None:
     made = without_helm_labels(template(values, namespace=namespace))
-    desired = overlay(tmp_path, resources=resources, components=components)
+    desired = documents(overlay(*resources, components=components))
     assert normalised(made, namespace) == normalised(desired, namespace)
 
 
-def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp_path: Path) -> None:
+def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make() -> None:
     made = without_helm_labels(template(EVERYTHING))
     components = ["leader-for-life", "secure-metrics", "prometheus", "prometheus/secure", "network-policy", "openshift"]
     components += ["server-credentials", "cert-manager"]
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    overlay(inner, resources=["cluster"], components=components)
-    # kustomize gives what components add to a namespace only where one is named.
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"namespace": NAMESPACE, "resources": ["inner"]}))
-    desired = documents(kustomize(tmp_path))
+    desired = documents(overlay("cluster", components=components, namespace=NAMESPACE))
     assert normalised(made, NAMESPACE) == normalised(desired, NAMESPACE)
 
 
@@ -217,12 +198,6 @@ def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
     if cluster_wide:
         desired.setdefault("", set()).update(keys_of(cluster_wide))
     assert granted == desired
-
-
-def test_what_one_namespace_needs_takes_no_permission_on_the_cluster() -> None:
-    objects = template({"watchNamespaces": ["shop"], "rbac.tenantRoles": False}, namespace="shop")
-    assert {thing["kind"] for thing in objects} & CLUSTER_WIDE == {"CustomResourceDefinition"}
-    assert {thing["metadata"].get("namespace") for thing in objects} == {"shop", None}
 
 
 def test_releases_share_no_name_and_no_pod() -> None:

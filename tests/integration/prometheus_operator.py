@@ -6,7 +6,7 @@ import base64
 import gzip
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,10 +16,8 @@ import yaml
 
 from lab.cache import BuildError
 from lab.control_plane import ControlPlane
-from lab.packaging import manifests
 from lab.programs import prometheus, prometheus_operator
 from tests.cluster import await_established
-from tests.integration.conftest import MANIFESTS
 
 PLAIN = ("prometheus",)
 SECURE = ("secure-metrics", "prometheus", "prometheus/secure")
@@ -62,25 +60,6 @@ def executable(kubectl: Callable[..., object]) -> str:
         name = f"crd/{yaml.safe_load(file.read_text())['metadata']['name']}"
         await_established(kubectl, name)
     return str(path)
-
-
-def overlay(directory: Path, base: str, namespace: str, components: Sequence[str]) -> str:
-    """What kustomize makes of a folder of manifests/ with components, in that namespace."""
-    folder = directory / "overlay"
-    folder.mkdir()
-
-    def relative(name: str) -> str:  # kustomize takes no absolute paths
-        return os.path.relpath(MANIFESTS / name, folder.resolve())
-
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "namespace": namespace,
-        "resources": [relative(base)],
-        "components": [relative(f"components/{name}") for name in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    return manifests.kustomize(folder)
 
 
 @contextmanager

@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
 
-from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE, kustomize
+from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE
 from operator_runtime.testing.waiting import eventually, until
 from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.definitions import MEMCACHEDS, served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
+from tests.overlays import overlay
 
 pytestmark = pytest.mark.cluster("kubernetes")  # the simulator serves neither PodDisruptionBudgets nor NetworkPolicies
 
@@ -205,24 +205,14 @@ def test_who_administers_a_namespace_can_install_the_operator_in_it(
 
 
 @pytest.mark.parametrize("component", ["secure-metrics", "network-policy", "leader-for-life"])
-def test_a_component_is_taken_whole_and_without_a_warning(kubectl: Kubectl, component: str, tmp_path: Path) -> None:
-    text = {
-        "namespace": kubectl.namespace,
-        "resources": [os.path.relpath(MANIFESTS / "namespaced", tmp_path)],
-        "components": [os.path.relpath(MANIFESTS / "components" / component, tmp_path)],
-    }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    finished = kubectl.run("apply", "--dry-run=server", "-f", "-", input=kustomize(tmp_path), check=False)
+def test_a_component_is_taken_whole_and_without_a_warning(kubectl: Kubectl, component: str) -> None:
+    made = overlay("namespaced", components=[component], namespace=kubectl.namespace)
+    finished = kubectl.run("apply", "--dry-run=server", "-f", "-", input=made, check=False)
     assert (finished.returncode, finished.stderr) == (0, "")
 
 
-def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(fresh: Cluster, tmp_path: Path) -> None:
-    text = {
-        "resources": [os.path.relpath(MANIFESTS / "cluster", tmp_path)],
-        "components": [os.path.relpath(MANIFESTS / "components" / "several-namespaces", tmp_path)],
-    }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    made = kustomize(tmp_path)
+def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(fresh: Cluster) -> None:
+    made = overlay("cluster", components=["several-namespaces"])
     for team in ("team-a", "team-b"):
         make_namespace(fresh, team)
     assert fresh.kubectl("apply", "-f", "-", input=made).stderr == ""

@@ -85,19 +85,6 @@ def test_crdify_finds_nothing_that_breaks_memcacheds_and_does_find_a_narrower_bo
     assert "v1alpha1.spec.size: maximum" in narrower
 
 
-def test_what_is_gone_or_changed_is_named_and_what_is_new_is_not() -> None:
-    promised = {"metrics": ["kept gauge ()", "gone gauge ()", "changed gauge (name)"], "reasons": ["Waiting"]}
-    present = {"metrics": ["new gauge ()", "kept gauge ()", "changed gauge (name, pod)"], "reasons": ["Waiting"]}
-    assert [*broken(promised, present)] == [
-        "metrics: 'gone gauge ()' is gone",
-        "metrics: 'changed gauge (name)' is now 'changed gauge (name, pod)'",
-    ]
-    assert [*broken(promised, present, frozenset({"gone", "changed"}))] == []
-    assert [*broken(promised, {})] == [
-        f"{part}: {line!r} is gone" for part, lines in promised.items() for line in lines
-    ]
-
-
 def definition(*, required: bool = False, **size: Any) -> dict[str, Any]:
     """A definition of one field."""
     schema = {
@@ -133,7 +120,10 @@ def test_what_was_deprecated_in_a_release_may_be_gone_in_a_later_one() -> None:
     )
     changelog = "# Changelog\n\n## Unreleased\n\n## 0.1.0 - 2026-12-01\n\n### Added\n"
     assert releases(changelog) == ["0.1.0"]
-    assert removed_names(page, releases(changelog)) == {"--old", "old_total"}
+    removed = removed_names(page, releases(changelog))
+    assert removed == {"--old", "old_total"}
+    promised = {"flags": ["--old $OLD", "--later $LATER"]}
+    assert [*broken(promised, {}, removed)] == ["flags: '--later $LATER' is gone"]
 
 
 def named_in_code(source: str) -> set[str]:

@@ -20,11 +20,10 @@ from lab.programs.kubernetes_releases import RELEASES
 from memcached_operator import __version__
 from memcached_operator.api.status import Reason
 from memcached_operator.settings_schema import SCHEMA
-from tests.pages import EXAMPLES, RUN
+from tests.pages import RUN
 from tests.shell_blocks import steps
 
 PROJECT = Path(__file__).parents[2]
-SIMULATOR = PROJECT / "kube_simulator"
 DOCUMENTS = (
     *PROJECT.glob("*.md"),
     *PROJECT.glob("docs/*.md"),
@@ -45,11 +44,6 @@ def test_the_shell_blocks_of_a_page_that_no_test_runs_are_commands(document: Pat
     for step in steps(document.read_text()):
         checked = subprocess.run(["bash", "-n", "-c", step.command], capture_output=True, text=True, check=False)
         assert (checked.returncode, checked.stderr) == (0, ""), f"line {step.line}: {step.command}"
-
-
-@pytest.mark.parametrize(("page", "test"), EXAMPLES.items())
-def test_the_test_of_a_page_of_examples_reads_it(page: str, test: str) -> None:
-    assert Path(page).name in (PROJECT / test).read_text()
 
 
 @pytest.mark.parametrize("document", MARKDOWN, ids=lambda path: str(path.relative_to(PROJECT)))
@@ -126,11 +120,6 @@ def test_each_package_stands_in_the_architecture() -> None:
     packages = [PROJECT / name for name in names]
     found = [path.parent for package in packages for path in package.rglob("__init__.py")]
     assert [each.name for each in found if not re.search(rf"[`/]{each.name}/`", architecture)] == []
-
-
-def test_the_modules_that_the_simulator_s_page_names_are_there() -> None:
-    named = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Differences from Kubernetes"))
-    assert [each for each in named if not (SIMULATOR / each).is_file()] == []
 
 
 def test_the_simulator_s_page_names_all_that_it_serves() -> None:

@@ -1,4 +1,4 @@
-"""What `./dev` alone says: every recipe, in the groups of the justfile, on one screen."""
+"""What `./dev` alone says: every recipe, in the groups of the justfile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import sys
 from pathlib import Path
 
 from tests.operator_process import PROJECT
-
-_COLUMNS, _ROWS = 80, 24
-_PROMPT_ROWS = 1
-# Far above what it takes.
 
 
 def _printed() -> str:
@@ -31,12 +27,6 @@ def _recipes() -> dict[str, set[str]]:
         (group,) = (each["group"] for each in recipe["attributes"] if isinstance(each, dict) and "group" in each)
         groups.setdefault(group, set()).add(name)
     return groups
-
-
-def test_alone_it_fits_a_screen() -> None:
-    lines = _printed().splitlines()
-    assert len(lines) + _PROMPT_ROWS <= _ROWS
-    assert max(map(len, lines)) <= _COLUMNS
 
 
 def test_alone_it_names_each_recipe_once_in_its_group() -> None:

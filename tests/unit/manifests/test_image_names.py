@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.image import images
-from lab.node import config, dns, node_command
-from lab.packaging import bundle, manifests
 from memcached_operator.settings_schema import SCHEMA
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("manifests", "bundle", "examples", "lab")
+FOLDERS = ("manifests", "bundle", "examples")
 PAGES = [
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "examples").rglob("*.md"),
@@ -62,19 +59,10 @@ def of_files() -> Iterator[tuple[str, str]]:
 
 
 def of_code() -> Iterator[tuple[str, str]]:
-    yield "the chart's image.repository", values()["image"]["repository"]
-    yield "the chart's memcachedImage", values()["memcachedImage"]
+    values = yaml.safe_load((ROOT / "charts" / "memcached-operator" / "values.yaml").read_text())
+    yield "the chart's image.repository", values["image"]["repository"]
+    yield "the chart's memcachedImage", values["memcachedImage"]
     yield "the setting memcached_image", SCHEMA.load({}, {}).memcached_image
-    yield "lab.image", images.IMAGE
-    yield "lab.node", node_command.MEMCACHED_IMAGE
-    yield "lab.node's sandboxes", config.PAUSE_IMAGE
-    yield "lab.node's DNS", dns.image_name()
-    yield "lab.packaging", manifests.IMAGE
-    yield "the bundle", bundle.BUNDLE_IMAGE
-
-
-def values() -> Any:
-    return yaml.safe_load((ROOT / "charts" / "memcached-operator" / "values.yaml").read_text())
 
 
 def test_no_manifest_and_no_default_names_an_image_by_half() -> None:

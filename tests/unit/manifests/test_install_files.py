@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
+from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file
 from lab.programs import kubernetes
 from memcached_operator.api.names import TELL_PORT
 from memcached_operator.core.objects.labels import PEERS_PORT, PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
+from tests.overlays import overlay
 from tests.unit.manifests.install_files import deployment, installed, one, read
 
+SEVERAL = "several-namespaces"
 COMPONENTS = sorted(path.name for path in (MANIFESTS / "components").iterdir())
 ACCOUNT = {"kind": "ServiceAccount", "name": "memcached-operator"}
 CLUSTER_WIDE = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
@@ -35,15 +38,10 @@ def kubectl() -> None:
         pytest.skip("there is no kubectl to ask for kustomize")
 
 
-def built_on(base: str, *components: str, folder: Path, namespace: str = "") -> dict[tuple[str, str, str], Any]:
-    """What a user's kustomization with components gives, by kind, namespace and name."""
-    text = {
-        "resources": [os.path.relpath(MANIFESTS / base, folder)],
-        "components": [os.path.relpath(MANIFESTS / "components" / component, folder) for component in components],
-        **({"namespace": namespace} if namespace else {}),
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    made = yaml.load_all(kustomize(folder), yaml.CSafeLoader)
+@cache
+def built_on(base: str, *components: str, namespace: str = "caches") -> dict[tuple[str, str, str], Any]:
+    """What a user's kustomization with components gives, by kind, namespace and name; built once for all tests."""
+    made = yaml.load_all(overlay(base, components=components, namespace=namespace), yaml.CSafeLoader)
     return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in made}
 
 
@@ -148,18 +146,26 @@ def test_the_operator_may_ask_the_servers_of_every_namespace() -> None:
     ]
 
 
-def pod_of(documents: dict[tuple[str, str, str], Any]) -> Any:
-    return documents["Deployment", NAMESPACE, "memcached-operator"]["spec"]["template"]["spec"]
+def pod_of(documents: dict[tuple[str, str, str], Any], namespace: str = "caches") -> Any:
+    return documents["Deployment", namespace, "memcached-operator"]["spec"]["template"]["spec"]
+
+
+def roles(documents: Iterable[Any], resource: str, verbs: set[str]) -> list[tuple[str, str, list[str]]]:
+    """The rules that grant one of these verbs on a resource, or any at all: kind and name of the role, and verbs."""
+    return [
+        (each["kind"], each["metadata"]["name"], rule["verbs"])
+        for each in documents
+        for rule in each.get("rules", ())
+        if {resource, "*"} & {*rule.get("resources", ())} and (not verbs or verbs & {*rule["verbs"]})
+    ]
 
 
 @pytest.mark.usefixtures("kubectl")
 class TestComponents:
     @pytest.mark.parametrize("base", ["namespaced", "cluster"])
-    @pytest.mark.parametrize("component", [each for each in COMPONENTS if each != "several-namespaces"])
-    def test_each_puts_what_it_adds_into_the_namespace_of_the_operator(
-        self, base: str, component: str, tmp_path: Path
-    ) -> None:
-        documents = built_on(base, component, folder=tmp_path, namespace="caches")
+    @pytest.mark.parametrize("component", [each for each in COMPONENTS if each != SEVERAL])
+    def test_each_puts_what_it_adds_into_the_namespace_of_the_operator(self, base: str, component: str) -> None:
+        documents = built_on(base, component)
         assert ("Deployment", "caches", "memcached-operator") in documents
         for (kind, namespace, name), document in documents.items():
             if kind not in UNKNOWN_TO_KUSTOMIZE:
@@ -167,10 +173,8 @@ class TestComponents:
             if kind in GRANTS:
                 assert document["subjects"] == [{**ACCOUNT, "namespace": "caches"}], name
 
-    def test_several_namespaces_have_each_the_permissions_of_the_cluster_role_and_nobody_has_that(
-        self, tmp_path: Path
-    ) -> None:
-        documents = built_on("cluster", "several-namespaces", folder=tmp_path)
+    def test_several_namespaces_have_each_the_permissions_of_the_cluster_role_and_nobody_has_that(self) -> None:
+        documents = built_on("cluster", SEVERAL, namespace="")
         rules = one(MANIFESTS / "rbac" / "cluster_role.yaml", "ClusterRole")["rules"]
         for team in ("team-a", "team-b"):
             assert documents["Role", team, "memcached-operator"]["rules"] == rules
@@ -180,34 +184,30 @@ class TestComponents:
         assert [key for key in documents if key[0] == "ClusterRoleBinding"] == []
         assert ("ClusterRole", "", "memcached-operator") not in documents
         assert ("Role", NAMESPACE, "memcached-operator-leader-election") in documents
-        (container,) = pod_of(documents)["containers"]
+        (container,) = pod_of(documents, NAMESPACE)["containers"]
         (scope,) = [each for each in container["env"] if each["name"] == "WATCH_NAMESPACE"]
         assert scope == {"name": "WATCH_NAMESPACE", "value": "team-a,team-b"}
 
-    def test_with_cert_manager_the_certificate_is_mounted_and_prometheus_checks_it(self, tmp_path: Path) -> None:
-        parts = ["secure-metrics", "prometheus", "prometheus/secure", "cert-manager"]
-        documents = built_on("cluster", *parts, folder=tmp_path, namespace=NAMESPACE)
-        certificate = documents["Certificate", NAMESPACE, "memcached-operator-metrics"]["spec"]
+    def test_with_cert_manager_the_certificate_is_mounted_and_prometheus_checks_it(self) -> None:
+        documents = built_on("cluster", "secure-metrics", "prometheus", "prometheus/secure", "cert-manager")
+        certificate = documents["Certificate", "caches", "memcached-operator-metrics"]["spec"]
         pod = pod_of(documents)
         (volume,), (container,) = pod["volumes"], pod["containers"]
         (mount,) = container["volumeMounts"]
         assert volume == {"name": mount["name"], "secret": {"secretName": certificate["secretName"]}}
         assert f"--metrics-cert-dir={mount['mountPath']}" in container["args"]
-        endpoints = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
+        endpoints = documents["PodMonitor", "caches", "memcached-operator"]["spec"]["podMetricsEndpoints"]
         assert [each["path"] for each in endpoints] == list(PATHS)
         for endpoint in endpoints:
             assert endpoint["tlsConfig"] == {
                 "ca": {"secret": {"name": certificate["secretName"], "key": "ca.crt"}},
                 "serverName": certificate["dnsNames"][0],
             }
-        assert ("Issuer", NAMESPACE, certificate["issuerRef"]["name"]) in documents
+        assert ("Issuer", "caches", certificate["issuerRef"]["name"]) in documents
 
-    def test_each_path_of_secure_metrics_is_scraped_by_tls_with_the_token_of_an_account_that_may(
-        self, tmp_path: Path
-    ) -> None:
-        parts = ["secure-metrics", "prometheus", "prometheus/secure"]
-        documents = built_on("cluster", *parts, folder=tmp_path, namespace=NAMESPACE)
-        endpoints = documents["PodMonitor", NAMESPACE, "memcached-operator"]["spec"]["podMetricsEndpoints"]
+    def test_each_path_of_secure_metrics_is_scraped_by_tls_with_the_token_of_an_account_that_may(self) -> None:
+        documents = built_on("cluster", "secure-metrics", "prometheus", "prometheus/secure")
+        endpoints = documents["PodMonitor", "caches", "memcached-operator"]["spec"]["podMetricsEndpoints"]
         secret = {"name": "memcached-operator-scraper", "key": "token"}
         assert [each["path"] for each in endpoints] == list(PATHS)
         for endpoint in endpoints:
@@ -228,46 +228,32 @@ class TestComponents:
             ("server-credentials", "--server-credentials"),
         ],
     )
-    def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str, tmp_path: Path) -> None:
-        documents = built_on("cluster", component, folder=tmp_path, namespace=NAMESPACE)
-        (container,) = pod_of(documents)["containers"]
+    def test_flags_are_added_to_those_that_are_there(self, component: str, flag: str) -> None:
+        (container,) = pod_of(built_on("cluster", component))["containers"]
         (before,) = deployment()["spec"]["template"]["spec"]["containers"]
         assert container["args"] == [*before["args"], flag]
 
-    def test_a_leader_for_life_alone_has_the_permission_to_delete_pods(self, tmp_path: Path) -> None:
-        def deletes(documents: Iterable[Any]) -> list[str]:
-            return [
-                each["metadata"]["name"]
-                for each in documents
-                for rule in each.get("rules", ())
-                if "pods" in rule.get("resources", ()) and {"delete", "deletecollection"} & {*rule["verbs"]}
-            ]
-
-        life = built_on("cluster", "leader-for-life", folder=tmp_path)
-        assert deletes(life.values()) == ["memcached-operator-leader-for-life"]
-        for component in COMPONENTS:
-            if component != "leader-for-life":
-                made = built_on("cluster", component, folder=tmp_path)
-                assert deletes(made.values()) == [], component
+    @pytest.mark.parametrize(
+        ("component", "resource", "verbs", "granted"),
+        [
+            (
+                "leader-for-life",
+                "pods",
+                {"delete", "deletecollection"},
+                ("Role", "memcached-operator-leader-for-life", ["get", "delete"]),
+            ),
+            ("server-credentials", "secrets", set(), ("ClusterRole", "memcached-operator-server-credentials", ["get"])),
+        ],
+    )
+    def test_what_a_component_grants_nothing_else_does(
+        self, component: str, resource: str, verbs: set[str], granted: tuple[str, str, list[str]]
+    ) -> None:
+        for each in COMPONENTS:
+            documents = built_on("cluster", each, namespace="" if each == SEVERAL else "caches")
+            assert roles(documents.values(), resource, verbs) == [granted] * (each == component), each
         everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
-        assert deletes(document for path in everywhere for document in read(path)) == []
+        assert roles((document for path in everywhere for document in read(path)), resource, verbs) == []
 
-    def test_the_component_for_them_alone_grants_secrets_and_only_one_at_a_time(self, tmp_path: Path) -> None:
-        def secrets(documents: Iterable[Any]) -> list[tuple[str, str, list[str]]]:
-            return [
-                (each["kind"], each["metadata"]["name"], rule["verbs"])
-                for each in documents
-                for rule in each.get("rules", ())
-                if {"secrets", "*"} & {*rule.get("resources", ())}
-            ]
-
-        name = "memcached-operator-server-credentials"
-        made = built_on("cluster", "server-credentials", folder=tmp_path)
-        assert secrets(made.values()) == [("ClusterRole", name, ["get"])]
-        made = built_on("namespaced", "server-credentials/namespaced", folder=tmp_path)
-        assert secrets(made.values()) == [("Role", name, ["get"])]
-        for component in COMPONENTS:
-            if "server-credentials" not in component:
-                assert secrets(built_on("cluster", component, folder=tmp_path).values()) == [], component
-        everywhere = [*(MANIFESTS / "rbac").glob("*.yaml"), *(MANIFESTS / "tenants").glob("*.yaml"), *INSTALL.glob("*")]
-        assert secrets(document for path in everywhere for document in read(path)) == []
+    def test_in_its_namespace_alone_it_gets_secrets_by_a_role(self) -> None:
+        made = built_on("namespaced", "server-credentials/namespaced")
+        assert roles(made.values(), "secrets", set()) == [("Role", "memcached-operator-server-credentials", ["get"])]

@@ -40,18 +40,7 @@ def test_nothing_is_wrong_with_the_committed_bundle() -> None:
 
 def test_nothing_is_wrong_with_what_operatorhub_gets(tmp_path: Path) -> None:
     write_for_operatorhub(bundle(read_sources()), tmp_path)
-    release = tmp_path / "operators" / PACKAGE / __version__
-    assert complaints(release) == []
-    csv = release / "manifests" / f"{PACKAGE}.clusterserviceversion.yaml"
-    text = csv.read_text()
-    for right, wrong, told in (
-        ("categories: Database", "categories: Caches", "standard categories"),
-        ("capabilities: ", "capabilities: Very ", "capabilit"),
-        ("mediatype: image/svg+xml", "mediatype: image/none", "mediatype"),
-        ("kind: Memcached\n", "kind: Other\n", "Other"),
-    ):
-        csv.write_text(text.replace(right, wrong))
-        assert any(told in line for line in complaints(release)), wrong
+    assert complaints(tmp_path / "operators" / PACKAGE / __version__) == []
 
 
 def test_a_catalog_of_the_committed_bundle_is_one_that_opm_accepts(tmp_path: Path) -> None:

@@ -66,12 +66,6 @@ def test_the_icon_needs_no_server() -> None:
 def test_the_changes_of_a_release_are_those_of_its_part_of_the_changelog() -> None:
     changelog = """# Changelog
 
-## Unreleased
-
-### Added
-
-- Not yet.
-
 ## 0.2.0 - 2026-12-01
 
 ### Added

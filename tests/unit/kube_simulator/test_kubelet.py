@@ -7,18 +7,18 @@ from datetime import timedelta
 import pytest
 
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, ready, stamp, template
+from tests.unit.kube_simulator.world import NAMESPACE, World, condition, ready, stamp, web
 
 
 @pytest.fixture
 async def node() -> AsyncIterator[World]:
     """Controllers and a node on which pods are ready at once; nothing on it is real."""
-    async with World(0, real_memcached=False) as running:
+    async with World(real_memcached=False) as running:
         yield running
 
 
 async def run(world: World, name: str = "a", **spec: object) -> Json:
-    await world.create("pods", {"metadata": {"name": name}, "spec": template(**spec)["spec"]})  # type: ignore[arg-type]
+    await world.create("pods", {"metadata": {"name": name}, "spec": web(**spec)})
     await world.settle()
     return world.get("pods", name)
 
@@ -54,15 +54,8 @@ async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: p
     await node.until(lambda: ready(node.get("pods", "a")))
 
 
-async def test_a_pod_that_runs_is_taken_away_by_its_node(node: World) -> None:
-    await run(node)
-    await node.delete("pods", "a")
-    assert node.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 30
-    await node.until(lambda: node.gone("pods", "a"))
-
-
 async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) -> None:
-    await node.create("pods", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}, "spec": template()["spec"]})
+    await node.create("pods", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}, "spec": web()})
     await node.settle()
     assert ready(node.get("pods", "a"))
     await node.delete("pods", "a")
@@ -78,8 +71,12 @@ async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) ->
     assert container["state"]["terminated"]["exitCode"] == 0
 
 
-async def test_conditions_of_others_stay(node: World) -> None:
-    await run(node)
+async def test_a_pod_stays_ready_since_before_and_keeps_the_conditions_of_others(node: World) -> None:
+    since = condition(await run(node), "Ready")["lastTransitionTime"]
+    node.moment += timedelta(minutes=5)
+    await node.merge("pods", "a", {"metadata": {"labels": {"x": "y"}}})
+    await node.settle()
+    assert condition(node.get("pods", "a"), "Ready")["lastTransitionTime"] == since
     theirs = {"type": "example.com/Gate", "status": "True"}
     await node.merge("pods", "a", {"status": {"conditions": [theirs]}}, subresource="status")
     await node.settle()
@@ -87,15 +84,11 @@ async def test_conditions_of_others_stay(node: World) -> None:
     assert ready(node.get("pods", "a"))
 
 
-async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_again(node: World) -> None:
+async def test_the_node_goes_on_without_the_controllers(node: World) -> None:
     await node.manager.stop()
-    before = await run(node)
-    assert ready(before)
-    await node.manager.kubelet.stop()
-    node.manager.kubelet.controller.start()
-    await node.settle()
-    assert node.get("pods", "a")["status"]["podIP"] == before["status"]["podIP"]
-    assert (await run(node, "b"))["status"]["podIP"] != before["status"]["podIP"]
+    first = await run(node)
+    assert ready(first)
+    assert (await run(node, "b"))["status"]["podIP"] != first["status"]["podIP"]
 
 
 async def test_a_pod_that_crashes_is_started_again_and_ready_since_then(node: World) -> None:
@@ -113,14 +106,6 @@ async def test_a_pod_that_crashes_is_started_again_and_ready_since_then(node: Wo
     for kind in ("Ready", "ContainersReady"):
         assert condition(pod, kind)["lastTransitionTime"] == stamp(node.moment)
     assert condition(pod, "PodScheduled") == condition(before, "PodScheduled")
-
-
-async def test_what_does_not_make_a_pod_unready_leaves_it_ready_since_before(node: World) -> None:
-    since = condition(await run(node), "Ready")["lastTransitionTime"]
-    node.moment += timedelta(minutes=5)
-    await node.merge("pods", "a", {"metadata": {"labels": {"x": "y"}}})
-    await node.settle()
-    assert condition(node.get("pods", "a"), "Ready")["lastTransitionTime"] == since
 
 
 async def test_only_a_pod_that_runs_can_crash(node: World) -> None:

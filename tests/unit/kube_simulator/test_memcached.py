@@ -17,9 +17,9 @@ import pytest
 from kube_simulator.controllers import memcached
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, World, ready, turns
+from tests.unit.kube_simulator.world import DEADLINE_S, NAMESPACE, World, ready, turns
 
-PROJECT = Path(__file__).resolve().parents[4]
+PROJECT = Path(__file__).resolve().parents[3]
 # Starts one memcached as the simulator does, says where once it answers, and waits to be killed.
 PARENT = """
 import asyncio, random, sys
@@ -49,7 +49,7 @@ def program() -> str:
 @pytest.fixture
 async def node(program: str) -> AsyncIterator[World]:
     """A node on which pods that run memcached are real, and ready as soon as they answer."""
-    async with World(0) as running:
+    async with World() as running:
         yield running
 
 
@@ -102,18 +102,11 @@ async def test_a_key_that_is_set_is_got_from_the_pod_s_address(node: World) -> N
     assert await status(address, "maxbytes") == str(64 * 2**20)
 
 
-async def test_a_process_ends_with_its_pod(node: World) -> None:
-    address = (await start(node))["status"]["podIP"]
-    await node.delete("pods", "a")
-    assert "deletionTimestamp" in node.get("pods", "a")["metadata"]
-    await node.until(lambda: node.gone("pods", "a"))
-    assert not listens(address)
-
-
-async def test_a_process_that_does_not_listen_to_a_request_is_killed(node: World) -> None:
+async def test_a_process_ends_with_its_pod_killed_if_it_does_not_listen(node: World) -> None:
     address = (await start(node, terminationGracePeriodSeconds=1))["status"]["podIP"]
     os.kill(int(await status(address, "pid")), signal.SIGSTOP)
     await node.delete("pods", "a")
+    assert "deletionTimestamp" in node.get("pods", "a")["metadata"]
     await node.until(lambda: node.gone("pods", "a"))
     assert not listens(address)
 
@@ -169,12 +162,11 @@ def test_an_address_that_is_taken_or_listened_on_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("container", "arguments", "port"),
     [
-        ({"image": "x", "command": ["memcached", "-m", "64"]}, ("-m", "64"), 11211),
         ({"image": "registry.example.com/memcached:1.6-alpine"}, (), 11211),
         ({"image": "memcached", "args": ["memcached", "-v"]}, ("-v",), 11211),
         ({"image": "x", "command": ["memcached", "-l", "0.0.0.0", "-u", "me", "-d", "-v"]}, ("-v",), 11211),
         ({"image": "x", "command": ["memcached", "--listen=::", "--user", "me", "-l::1"]}, (), 11211),
-        ({"image": "x", "command": ["memcached", "-p", "11311"]}, ("-p", "11311"), 11311),
+        ({"image": "x", "command": ["memcached", "-m", "64", "-p", "11311"]}, ("-m", "64", "-p", "11311"), 11311),
         ({"image": "x", "command": ["memcached", "--port=11313"]}, ("--port=11313",), 11313),
     ],
 )

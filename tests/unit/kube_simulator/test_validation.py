@@ -6,14 +6,14 @@ import pytest
 
 from kube_simulator.schema import custom
 from kube_simulator.schema.structural import validate
-from tests.unit.kube_simulator.schema.schema_parts import EITHER, INTEGER, TEXT, Json, a_list, an_object, by_keys
+from tests.unit.kube_simulator.schema_parts import INTEGER, TEXT, Json, a_list, an_object, by_keys
 
 FIELDS: Json = {
     "n": {**INTEGER, "format": "int32", "minimum": 1, "maximum": 9, "exclusiveMaximum": True, "multipleOf": 2},
     "s": {**TEXT, "minLength": 1, "maxLength": 3, "pattern": "^[a-z]*$"},
     "e": {**TEXT, "enum": ["a", "b"]},
     "f": {**TEXT, "format": "date-time"},
-    "either": EITHER,
+    "either": {"x-kubernetes-int-or-string": True},
     "null": {**TEXT, "nullable": True},
     "l": a_list(INTEGER, minItems=1, maxItems=2),
     "set": a_list(TEXT, **{"x-kubernetes-list-type": "set"}),

@@ -1,15 +1,15 @@
-"""What the tests of controllers share: a small world of one namespace, and the words to change and read it."""
+"""A small world of one namespace and a node whose pods are ready at once, and the words to change and read it."""
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
 from kube_simulator.controllers.controller import Context
 from kube_simulator.controllers.manager import ControllerManager
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Propagation, Target, User
+from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, User
 from kube_simulator.resources import Registry
 from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.store.store import Store
@@ -23,7 +23,7 @@ DEADLINE_S = 60.0
 class World:
     """Started on entry; what the loop reports of a fault in a controller fails the test on exit."""
 
-    def __init__(self, ready_after_s: float | None = None, *, real_memcached: bool = True) -> None:
+    def __init__(self, *, real_memcached: bool = True) -> None:
         self.moment = datetime(2026, 1, 1, tzinfo=UTC)
         self.store = Store()
         self.registry = Registry()
@@ -31,7 +31,7 @@ class World:
             self.registry.put(resource)
         self.api = Api(self.store, self.registry, now=lambda: self.moment)
         context = Context(self.api, self.store, self.registry, lambda: self.moment)
-        self.manager = ControllerManager(context, ready_after_s=ready_after_s, real_memcached=real_memcached)
+        self.manager = ControllerManager(context, ready_after_s=0.0, real_memcached=real_memcached)
         self.faults: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> Self:
@@ -70,18 +70,6 @@ class World:
         finally:
             leave()
 
-    async def later(self, seconds: float, *deployments: str) -> None:
-        """Let time pass, and have these Deployments and their ReplicaSets looked at as their timers would."""
-        self.moment += timedelta(seconds=seconds)
-        for controller in self.manager.controllers:
-            if controller.name == "deployment":
-                for name in deployments:
-                    controller.add((NAMESPACE, name))
-            elif controller.name == "replicaset":
-                for found in self.all("replicasets.apps"):
-                    controller.add((NAMESPACE, found["metadata"]["name"]))
-        await self.settle()
-
     def target(self, collection: str, name: str = "", *, namespace: str = NAMESPACE, subresource: str = "") -> Target:
         plural, _, group = collection.partition(".")
         resource = self.registry.of(group, plural)
@@ -97,8 +85,8 @@ class World:
         target = self.target(collection, name, subresource=subresource)
         return (await self.api.patch(target, Patch("merge", body), TESTER)).object
 
-    async def delete(self, collection: str, name: str, propagation: Propagation | None = None) -> None:
-        await self.api.delete(self.target(collection, name), DeleteOptions(propagation=propagation))
+    async def delete(self, collection: str, name: str) -> None:
+        await self.api.delete(self.target(collection, name), DeleteOptions())
 
     def get(self, collection: str, name: str) -> Json:
         return self.api.get(self.target(collection, name))
@@ -106,35 +94,6 @@ class World:
     def gone(self, collection: str, name: str) -> bool:
         target = self.target(collection, name)
         return self.store.get(collection, target.namespace, name) is None
-
-    def all(self, collection: str) -> list[Json]:
-        return self.store.list(collection, self.target(collection).namespace)
-
-    def names(self, collection: str) -> list[str]:
-        return [each["metadata"]["name"] for each in self.all(collection)]
-
-    def pods(self, *, image: str | None = None) -> list[Json]:
-        """The pods that are not being deleted, of one image or all."""
-        found = (each for each in self.all("pods") if "deletionTimestamp" not in each["metadata"])
-        return [each for each in found if image in (None, each["spec"]["containers"][0]["image"])]
-
-    def sizes(self) -> dict[str, int]:
-        """How many pods each ReplicaSet shall have, by its image."""
-        found = self.all("replicasets.apps")
-        return {each["spec"]["template"]["spec"]["containers"][0]["image"]: each["spec"]["replicas"] for each in found}
-
-    def messages(self, reason: str = "") -> list[str]:
-        """What events say, in the order in which they were made."""
-        found = sorted(self.all("events"), key=lambda each: int(each["metadata"]["resourceVersion"]))
-        return [each["note"] for each in found if reason in ("", each["reason"])]
-
-    async def ready(self, *pods: Json) -> None:
-        """Mark pods as a kubelet does, one after another; without any, all that are not."""
-        for pod in pods or [each for each in self.pods() if not ready(each)]:
-            condition = {"type": "Ready", "status": "True", "lastTransitionTime": stamp(self.moment)}
-            body = {"status": {"phase": "Running", "conditions": [condition]}}
-            await self.merge("pods", pod["metadata"]["name"], body, subresource="status")
-        await self.settle()
 
 
 async def turns(over: Callable[[], bool]) -> None:
@@ -153,21 +112,9 @@ def ready(pod: Json) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
-def template(image: str = "web:1", **spec: object) -> Json:
-    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": image}], **spec}}
-
-
-def deployment(name: str = "web", *, replicas: int = 2, image: str = "web:1", **spec: object) -> Json:
-    selector = {"matchLabels": {"app": "web"}}
-    return {
-        "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": selector, "template": template(image), **spec},
-    }
-
-
-def image(name: str) -> Json:
-    """A merge patch that changes a Deployment's image."""
-    return {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": name}]}}}}
+def web(**spec: object) -> Json:
+    """The specification of a pod."""
+    return {"containers": [{"name": "web", "image": "web:1"}], **spec}
 
 
 def condition(found: Json, kind: str) -> Json:

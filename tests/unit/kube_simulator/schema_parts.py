@@ -23,15 +23,9 @@ def by_keys(*keys: str) -> Json:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-EITHER: Json = {"x-kubernetes-int-or-string": True}
-
-
-def ruled(schema: Json, *rules: Json) -> Json:
-    return {**schema, "x-kubernetes-validations": list(rules)}
-
-
-def rule(text: str, message: str = "", **keywords: Any) -> Json:
-    return {"rule": text, **({"message": message} if message else {}), **keywords}
+def ruled(schema: Json, *rules: str) -> Json:
+    """A schema with rules in CEL."""
+    return {**schema, "x-kubernetes-validations": [{"rule": each} for each in rules]}
 
 
 def crd(plural: str, schema: Json, **version: Any) -> Json:
@@ -48,17 +42,3 @@ def crd(plural: str, schema: Json, **version: Any) -> Json:
             "versions": [first],
         },
     }
-
-
-def custom(kind: str, name: str, spec: Json) -> Json:
-    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """A JSON merge patch (RFC 7396), in its fewest words."""
-    if not isinstance(patch, dict):
-        return patch
-    kept = {
-        key: each for key, each in (target if isinstance(target, dict) else {}).items() if patch.get(key, 0) is not None
-    }
-    return kept | {key: merged(kept.get(key), each) for key, each in patch.items() if each is not None}
