@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def defined() -> dict[str, set[str]]:
     return found
 
 
+def has(owner: str, name: str) -> bool:
+    """Whether a module or a class has that name; a class of a module that is no more has not."""
+    if owner in defined():
+        return name in (*defined()[owner], "py", "md", "json")
+    return not name[0].isupper() or find_spec(owner) is not None
+
+
 def is_there(name: str, known: set[str]) -> bool:
     """Whether a dotted name is of these, or of a module or a class elsewhere."""
     parts = re.split(r"\.|::", name)
@@ -72,11 +80,7 @@ def is_there(name: str, known: set[str]) -> bool:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_pages_for_readers_of_the_code_name_only_what_is_there(page: str) -> None:
     text = re.sub(r'title="[^"]+"', "", (PROJECT / page).read_text())
-    gone = [
-        f"{owner}.{name}"
-        for owner, name in _DOTTED.findall(text)
-        if owner in defined() and owner not in _FIELDS and name not in (*defined()[owner], "py", "md", "json")
-    ]
+    gone = [f"{owner}.{name}" for owner, name in _DOTTED.findall(text) if owner not in _FIELDS and not has(owner, name)]
     files = [path.relative_to(PROJECT).as_posix() for top in _TOPS for path in (PROJECT / top).rglob("*.py")]
     for file, name in _FILE.findall(text):
         places = [each for each in files if f"/{each}".endswith(f"/{file}")]
