@@ -1,19 +1,20 @@
 """Objects that choke a strict parser: one bad object never stops the others, and something says what is wrong with it.
 
-tests/integration/test_bad_input.py has the specifications that were stored before the schema was tightened. Here is
-what is too large or too deep, and what no schema vouches for.
+Here is what is too large or too deep, what was stored before the schema was tightened, and what no schema vouches for.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from operator_runtime.testing.waiting import until
+from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.integration.any_schema import CRD_NAME, any_schema
-from tests.integration.conftest import Operators, memcached
+from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.oracle import (
     catch_up,
@@ -37,6 +38,16 @@ LARGE = "x" * 250 * 1024
 UNICODE = 'Größe "7"\t\u0001 \u202e 缓存 🗄️'
 # Three times what a decoder on Python's stack takes.
 LEVELS_STORED = 3000
+CRD_NAME = "memcacheds.cache.example.com"
+LOOSE = [
+    {
+        "op": "replace",
+        "path": "/spec/versions/0/schema/openAPIV3Schema",
+        "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+    # It wants a number for the size, whatever the schema says.
+    {"op": "remove", "path": "/spec/versions/0/subresources/scale"},
+]
 
 
 @pytest.fixture
@@ -56,6 +67,23 @@ def deep(name: str, spec: Json) -> bytes:
     """A Memcached in whose specification a deep object takes the place of None. No encoder here goes that far."""
     value = '{"a":' * LEVELS_STORED + "1" + "}" * LEVELS_STORED
     return json.dumps(memcached(name) | {"spec": spec}).replace("null", value).encode()
+
+
+@contextmanager
+def any_schema(cluster: Cluster) -> Iterator[None]:
+    """Until the end of the block everything passes for a Memcached, as before a schema was tightened."""
+    probe = json.dumps(memcached("probe", "three"))
+
+    def lets_in() -> bool:
+        return cluster.kubectl("create", "--dry-run=server", "-f", "-", input=probe, check=False).returncode == 0
+
+    cluster.kubectl("patch", "crd", CRD_NAME, "--type=json", "-p", json.dumps(LOOSE))
+    try:
+        until("the loosened schema never came into force", lets_in)
+        yield
+    finally:
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
+        until("the schema never came into force again", lambda: not lets_in())
 
 
 @pytest.mark.cluster("kubernetes")  # the simulator's own decoder does not go that far

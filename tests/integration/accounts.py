@@ -92,18 +92,6 @@ def grant(kubectl: Kubectl, rules: Sequence[Rule]) -> None:
     )
 
 
-def bind(kubectl: Kubectl, kind: str, name: str, account: tuple[str, str], rules: Sequence[Mapping[str, Any]]) -> None:
-    """Give an account, namespace and name, these permissions by a Role in kubectl's namespace, or by a ClusterRole."""
-    group = "rbac.authorization.k8s.io"
-    identity = {"apiVersion": f"{group}/v1", "metadata": {"name": name}}
-    subject = {"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}
-    role = {"apiGroup": group, "kind": kind, "name": name}
-    kubectl.apply(
-        {**identity, "kind": kind, "rules": list(rules)},
-        {**identity, "kind": f"{kind}Binding", "roleRef": role, "subjects": [subject]},
-    )
-
-
 def let_account_elect(kubectl: Kubectl) -> None:
     """Let the account for all namespaces elect leaders in kubectl's namespace, where its own is meant."""
     for name in ("cluster_role", "cluster_role_binding"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 
 import pytest
-from kubernetes_asyncio.client import AppsV1Api
 
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
@@ -19,7 +18,6 @@ from tests.integration.oracle import (
     wait_condition,
     writes,
 )
-from tests.integration.other_client import called
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -36,26 +34,6 @@ LABELS = {
     "app.kubernetes.io/managed-by": "memcached-operator",
     "app.kubernetes.io/name": "memcached",
 }
-
-
-def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
-    wait(kubectl, "mcd/shop", ".status.replicas", 3)
-
-    made = called(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
-    (owner,) = made.metadata.owner_references
-    assert (owner.api_version, owner.kind, owner.name) == ("cache.example.com/v1alpha1", "Memcached", "shop")
-    assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mcd/shop"), True, True)
-    assert made.metadata.labels == LABELS
-    assert made.spec.replicas == 3
-    assert made.spec.selector.match_labels == {"app": "memcached", "memcached_cr": "shop"}
-    (container,) = made.spec.template.spec.containers
-    assert (container.name, container.image) == ("memcached", "memcached:1.6.45")
-    fields = made.metadata.managed_fields
-    assert ("memcached-operator", "Update") in [(each.manager, each.operation) for each in fields]
-
-    catch_up(kubectl)
-    assert taken(deployment_writes(kubectl, "shop")) == {"deployments 201"}
 
 
 @pytest.mark.parametrize("mode", ["background", "foreground"])

@@ -10,12 +10,8 @@ import pytest
 from tests.integration.oracle import (
     catch_up,
     complete,
-    condition,
-    create_memcached,
-    make_ready,
     patch_pods,
     pods_of,
-    wait,
     writes,
 )
 from tests.integration.requests import taken
@@ -50,23 +46,6 @@ def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) 
     assert not {pods[0], pods[1], "foreign"} & set(status["nodes"])
     assert (status["replicas"], len(status["nodes"]), status["readyReplicas"]) == (4, 4, 2)
     kubectl("patch", "pod", pods[0], "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-
-
-def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
-    create_memcached(kubectl, "shop", 3, rollout={"minReadySeconds": 0})
-    assert kubectl.get("mcd", "shop")["status"]["readyReplicas"] == 0
-    pods = pods_of(kubectl, "shop")
-    for ready, available in ((1, "False"), (2, "False"), (3, "True")):
-        make_ready(kubectl, [pods[ready - 1]])
-        wait(kubectl, "mcd/shop", ".status.readyReplicas", ready)
-        found = condition(kubectl, "shop", "Available")
-        assert (found["status"], found["message"]) == (available, f"{ready} of 3 servers are ready.")
-    wait(kubectl, "deployment/shop", '.status.conditions[?(@.type=="Progressing")].reason', "NewReplicaSetAvailable")
-    patch_pods(kubectl, pods[:2], conditions=[{"type": "Ready", "status": "False"}])
-    wait(kubectl, "mcd/shop", ".status.readyReplicas", 1)
-    assert condition(kubectl, "shop", "Available")["reason"] == "MinimumReplicasUnavailable"
-    # A server that is lost is no rollout.
-    assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
 
 
 def test_a_whole_life_costs_one_create_of_each_object_and_no_write_at_rest(kubectl: Kubectl) -> None:

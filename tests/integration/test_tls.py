@@ -1,28 +1,16 @@
-"""`spec.tls` and `spec.auth` as a user sees them: what is refused, what pods are made of it, and what is told.
-
-There is no kubelet: a test writes what the pods' sidecars would have said.
-"""
+"""The volumes of `spec.tls` and `spec.auth` on an API server: its defaults are no difference."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.integration.conftest import memcached
-from tests.integration.oracle import (
-    catch_up,
-    complete,
-)
+from tests.integration.oracle import catch_up, complete
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 TLS = {"tls": {"secretName": "shop-tls", "clientAuth": "Require"}}
 AUTH = {"auth": {"secretName": "shop-passwords"}}
-
-
-@pytest.mark.cluster("kubernetes")  # the simulator has no pod security
-def test_pods_with_secrets_and_a_sidecar_are_admitted_under_the_restricted_profile(kubectl: Kubectl) -> None:
-    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    complete(kubectl, "shop", 1, workload="StatefulSet", **TLS, **AUTH)
 
 
 @pytest.mark.core
