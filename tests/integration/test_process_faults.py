@@ -14,10 +14,10 @@ import pytest
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster, await_established
+from tests.cluster import Cluster
 from tests.faults.proxy import FaultProxy
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
-from tests.integration.conftest import CRD, Operators, memcached
+from tests.integration.conftest import CRD, Operators, install_crd, memcached
 from tests.integration.named import EVERYTHING
 from tests.integration.oracle import catch_up, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
@@ -31,11 +31,6 @@ REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cach
 def logged(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
     """The log's lines, from a line number on, that hold all texts."""
     return [line for line in operator.lines[after:] if all(text in line for text in texts)]
-
-
-def install_crd(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
 
 
 class TestCrd:
