@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from operator_runtime.testing.waiting import eventually, until
+from tests.integration.admission import takes_deployments
 from tests.integration.conftest import memcached
 from tests.integration.oracle import condition, wait, wait_condition
 from tests.integration.rolling import FORMER, NEXT, NOW, Rolling, rolling
@@ -48,12 +49,6 @@ def policy(kubectl: Kubectl, kind: str, resource: str, *, bound: dict[str, Any],
             kubectl("delete", each, kubectl.namespace)
 
 
-def allows(kubectl: Kubectl) -> bool:
-    """Whether anybody may create a Deployment."""
-    probe = ("create", "deployment", "probe", "--image=none", "--dry-run=server")
-    return kubectl.run(*probe, check=False).returncode == 0
-
-
 def test_a_policy_that_denies_a_deployment_is_named_as_one_and_costs_nothing_else(kubectl: Kubectl) -> None:
     # No reason: it is answered with 422 then.
     denies: dict[str, Any] = {
@@ -61,14 +56,14 @@ def test_a_policy_that_denies_a_deployment_is_named_as_one_and_costs_nothing_els
         "bound": {"validationActions": ["Deny"]},
     }
     with policy(kubectl, "ValidatingAdmissionPolicy", "apps/deployments", **denies):
-        until("the policy is not in force", lambda: not allows(kubectl))
+        until("the policy is not in force", lambda: not takes_deployments(kubectl))
         kubectl.apply(memcached("shop", 1), create=True)
         denied = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
         assert denied["message"].startswith("A policy denied the Deployment: ")
         assert f"denied request: {WORDS}" in denied["message"]
         assert condition(kubectl, "shop", "Ready")["reason"] == "DeniedByPolicy"
         assert kubectl.names("services,deployments") == ["service/shop"]
-    until("the policy is in force", lambda: allows(kubectl))
+    until("the policy is in force", lambda: takes_deployments(kubectl))
     # Nothing tells the operator of it, but a change of the Memcached has it look at once.
     kubectl("scale", "mcd/shop", "--replicas=2")
     wait(kubectl, "mcd/shop", ".status.replicas", 2)
