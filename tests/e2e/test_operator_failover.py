@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
-from lab.node.node import Node
 from operator_runtime.testing.waiting import eventually
-from tests.e2e.node_cluster import LOCK, OPERATOR, incarnations, leader, new_leader, nodes_of, operator_pods
+from tests.e2e.node_cluster import LOCK, OPERATOR, incarnations, leader, new_leader, operator_pods
 from tests.e2e.watching import Object, Watch
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
@@ -30,22 +26,6 @@ def test_another_pod_goes_on_when_the_leader_s_pod_is_deleted(kubectl: Kubectl, 
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
 
 
-def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, system: Kubectl, node: Node) -> None:
-    kubectl.apply(memcached("before-the-crash"))
-    kubectl.wait("mcd/before-the-crash", "condition=Available")
-    former = leader(system)
-    holder = _holder(system)
-    os.kill(node.container_pid(system.namespace, former, OPERATOR), signal.SIGKILL)
-    kubectl("scale", "mcd/before-the-crash", "--replicas=2")
-    kubectl.apply(memcached("after-the-crash"))
-    # The killed process is nobody's any more: the other one leads, or one that kubelet started in the same pod.
-    eventually(lambda: _holder(system), lambda found: found not in ("", holder))
-    kubectl.wait("mcd/after-the-crash", "condition=Available")
-    kubectl.wait_field("mcd/before-the-crash", ".status.readyReplicas", 2)
-    assert len(nodes_of(kubectl, "before-the-crash")) == 2
-    system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
-
-
 def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubectl) -> None:
     kubectl.apply(memcached("left-alone"))
     kubectl.wait("mcd/left-alone", "condition=Available")
@@ -57,10 +37,6 @@ def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubec
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
     eventually(lambda: leader(system), bool)
     assert incarnations(kubectl) == before
-
-
-def _holder(system: Kubectl) -> str:
-    return system("get", "lease", LOCK, "-o", "jsonpath={.spec.holderIdentity}")
 
 
 def _is_lock(lease: Object) -> bool:

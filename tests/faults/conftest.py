@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from tests.faults.proxy import FaultProxy
 from tests.integration.conftest import Operators, installed, kubectl, operators
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
-from tests.simulated_cluster import SimulatedCluster
 
 __all__ = ["installed", "kubectl", "operators"]  # fixtures
 
@@ -37,14 +36,6 @@ def proxy(kubectl: Kubectl, authority: Authority) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def simulated(kubectl: Kubectl) -> Iterator[SimulatedCluster]:
-    """A server that can be made to misbehave, and to serve what no schema would let in; it behaves after each test."""
-    assert isinstance(kubectl.cluster, SimulatedCluster)
-    yield kubectl.cluster
-    kubectl.cluster.call(kubectl.cluster.simulator.faults.clear)
-
-
-@pytest.fixture
 def workload(kubectl: Kubectl) -> Iterator[FaultWorkload]:
     """Memcacheds to which things happen."""
     with workload_of(kubectl) as workload:
@@ -53,11 +44,6 @@ def workload(kubectl: Kubectl) -> Iterator[FaultWorkload]:
 
 # What an operator says where something keeps it from its work. That a machine is slow is none of it.
 TROUBLE = ("cannot ", "attempt", "are not written", "Traceback", " ERROR ")
-
-
-def troubles(lines: Iterable[str]) -> list[str]:
-    """Those lines of an operator's log by which somebody would have to do something."""
-    return [line for line in lines if any(text in line for text in TROUBLE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +58,8 @@ class Watched:
     since: int
 
     def troubles(self) -> list[str]:
-        """`troubles` since it was ready."""
-        return troubles(self.process.lines[self.since :])
+        """The lines since it was ready by which somebody would have to do something."""
+        return [line for line in self.process.lines[self.since :] if any(text in line for text in TROUBLE)]
 
     def logged(self, *texts: str) -> list[str]:
         """The lines since it was ready that hold all texts."""

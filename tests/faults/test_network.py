@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kube_simulator.access.pki import Authority
-from operator_runtime.testing.waiting import await_none
+from operator_runtime.testing.waiting import eventually, until
 from tests.conformance.api import Api
 from tests.faults.conftest import Starter, Watched
 from tests.faults.fault_workload import FaultWorkload
@@ -16,6 +16,7 @@ from tests.faults.figures import Reading
 from tests.faults.proxy import FaultProxy, watch_of, writes_on
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import memcached
+from tests.integration.permissions import another_leads
 from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
@@ -124,7 +125,7 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
     """With a standby, or it would have a Deployment to make for each."""
     create_many(kubectl, MANY)
     let_account_elect(kubectl)
-    let_another_lead(kubectl)
+    another_leads(kubectl)
     kind = WATCHED["memcacheds"]
     with proxy.slow(SLOW_BYTES_PER_S):
         electing = ("--leader-elect", f"--leader-elect-id={LOCK}", f"--leader-elect-namespace={kubectl.namespace}")
@@ -134,12 +135,9 @@ def test_a_long_list_over_a_slow_line_is_waited_for_as_long_as_bytes_come(
         assert (figures.relists(kind), figures.restarts("silent", kind)) == (1, 0), "in one go"
         assert proxy.count["slow bytes"] > MANY * LEAST_BYTES
         workload.create("latecomer", 1)
-        await_none(
-            lambda: (
-                None
-                if watched.figures.read().sum("watch_stream_cached_objects", resource=kind) == MANY + 1
-                else "what came after the list is not seen"
-            )
+        until(
+            "what came after the list is not seen",
+            lambda: watched.figures.read().sum("watch_stream_cached_objects", resource=kind) == MANY + 1,
         )
 
 
@@ -178,12 +176,11 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
 def await_silent(watched: Watched, before: Reading, *kinds: str) -> None:
     """Wait until a watch of each of these kinds has ended as it was silent, since then."""
 
-    def others() -> str | None:
+    def others() -> list[str]:
         now = watched.figures.read()
-        still = [kind for kind in kinds if now.restarts("silent", kind) <= before.restarts("silent", kind)]
-        return f"no watch was given up as silent, of {still}" if still else None
+        return [kind for kind in kinds if now.restarts("silent", kind) <= before.restarts("silent", kind)]
 
-    await_none(others)
+    eventually(others, lambda found: found == [], what="that watches of all kinds are given up as silent")
 
 
 def create_many(kubectl: Kubectl, count: int) -> None:
@@ -200,15 +197,3 @@ def create_many(kubectl: Kubectl, count: int) -> None:
 
     with ThreadPoolExecutor(CREATORS) as pool:
         list(pool.map(create, range(CREATORS)))
-
-
-def let_another_lead(kubectl: Kubectl) -> None:
-    """Hold the Lease for longer than a test takes."""
-    kubectl.apply(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": LOCK},
-            "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
-        }
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operator_runtime.testing.waiting import await_none, eventually
+from operator_runtime.testing.waiting import eventually, until
 from tests.faults.conftest import Starter
 from tests.faults.fault_workload import FaultWorkload
 from tests.faults.proxy import FaultProxy
@@ -55,26 +55,19 @@ def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_o
     try:
         kubectl.cluster.kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
         workload.delete_deployment("bared")
-        await_none(lambda: None if refused(kubectl, workload) else "no create was refused")
+        until("no create was refused", lambda: bool(refused(kubectl, workload)))
         kubectl.cluster.kubectl("annotate", "mcd/bared", "note=changed", "--namespace", kubectl.namespace)
         workload.resize("resized", 2)
-        await_none(
-            lambda: (
-                None
-                if workload.listed(workload.deployments)["resized"]["spec"]["replicas"] == 2
-                else "what is still there is not kept"
-            )
+        until(
+            "what is still there is not kept",
+            lambda: workload.listed(workload.deployments)["resized"]["spec"]["replicas"] == 2,
         )
         assert refused(kubectl, workload) == ["bared"], "once, and what is annotated says nothing new"
         assert workload.reason("bared", "Degraded") == "AsExpected"
     finally:
         kubectl.cluster.start_controller_manager()
-    await_none(
-        lambda: (
-            f"{left:g} objects are still in the caches"
-            if (left := watched.figures.read().sum("watch_stream_cached_objects"))
-            else None
-        )
+    eventually(
+        lambda: watched.figures.read().sum("watch_stream_cached_objects"), lambda left: left == 0, what="empty caches"
     )
     assert watched.troubles() == []
     assert watched.figures.read().sum("controller_runtime_reconcile_errors_total") == 0

@@ -158,18 +158,28 @@ class Cluster:
 
 
 @asynccontextmanager
+async def started(cluster: Cluster, count: int, *, filled: bool = False) -> AsyncIterator[Sequence[Server]]:
+    """So many servers until the end of the block, which fill themselves if told so."""
+    try:
+        await cluster.start(count)
+        if filled:
+            await cluster.fill()
+        yield cluster.servers
+    finally:
+        await cluster.stop()
+
+
+@asynccontextmanager
 async def running(cluster: Cluster, keys: Keys, servers: int, clients: int) -> AsyncIterator[None]:
     """A cluster with clients that send commands until the end of the block."""
     ended = asyncio.Event()
-    tasks: list[asyncio.Task[None]] = []
-    try:
-        await cluster.start(servers)
+    async with started(cluster, servers):
         cluster.serve(keys, clients)
         tasks = [asyncio.create_task(client.run(ended)) for client in cluster.clients]
-        yield
-    finally:
-        ended.set()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await cluster.stop()
+        try:
+            yield
+        finally:
+            ended.set()
+            await asyncio.gather(*tasks, return_exceptions=True)
     for task in tasks:
         task.result()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from operator_runtime.testing.waiting import async_eventually
+from tests.handover.changes import started
 from tests.handover.scripts import cluster_of, needs_memcached
 from tests.handover.servers import connected
 
@@ -106,8 +107,7 @@ async def _answers(port: int) -> list[str]:
 
 async def test_servers_that_have_peers_had_some_or_never_had_any_answer_as_memcached_does(folder: Path) -> None:
     cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(3)
+    async with started(cluster, 3):
         first = cluster.servers[0]
         plain = await _answers(first.peer_port)
         for step in (None, cluster.fill, cluster.hide):
@@ -119,88 +119,74 @@ async def test_servers_that_have_peers_had_some_or_never_had_any_answer_as_memca
             answers = await _answers(first.port)
 
             assert list(zip(COMMANDS, answers, strict=True)) == list(zip(COMMANDS, plain, strict=True))
-    finally:
-        await cluster.stop()
 
 
 async def test_a_value_that_a_peer_has_and_that_may_not_stay_is_shown_whole(folder: Path) -> None:
-    cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(2)
-        await cluster.fill()
-        first, second = cluster.servers
-        async with (
-            connected(first.port) as client,
-            connected(first.peer_port) as inner,
-            connected(second.peer_port) as peer,
-        ):
-            for key, size in itertools.product(("key", LONGEST), SIZES):
-                reads = (f"get {key}", f"gets {key}", f"get none {key}", f"mg {key} v", f"mg {key} k f c Oopaque s v")
-                await peer.answer(f"set {key} 7 0 {size}\r\n{'x' * size}")
-                await inner.answer(f"ms {key} 13 {TOMB} T3\r\nhandover mark")  # of another write
+    async with (
+        started(cluster_of(folder, 1), 2, filled=True) as (first, second),
+        connected(first.port) as client,
+        connected(first.peer_port) as inner,
+        connected(second.peer_port) as peer,
+    ):
+        for key, size in itertools.product(("key", LONGEST), SIZES):
+            reads = (f"get {key}", f"gets {key}", f"get none {key}", f"mg {key} v", f"mg {key} k f c Oopaque s v")
+            await peer.answer(f"set {key} 7 0 {size}\r\n{'x' * size}")
+            await inner.answer(f"ms {key} 13 {TOMB} T3\r\nhandover mark")  # of another write
 
-                assert await client.answer(*reads) == await peer.answer(*reads), (key, size)
-                assert await inner.answer(f"mg {key} f") == f"HD {TOMB.lower()}\r\n"
-    finally:
-        await cluster.stop()
+            assert await client.answer(*reads) == await peer.answer(*reads), (key, size)
+            assert await inner.answer(f"mg {key} f") == f"HD {TOMB.lower()}\r\n"
 
 
 async def test_a_number_has_a_cas_that_no_server_gives_again(folder: Path) -> None:
     """Each time, as one that memcached counts itself is another server's as well."""
-    cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(2)
-        await cluster.fill()
-        first, second = cluster.servers
-        async with connected(first.port) as client, connected(second.port) as other:
-            for index, command in enumerate(COUNTS * 4):
-                number = f"number-{index}"
-                await client.answer(f"set {number} 3 100 3\r\n 99", f"set {number} 3 100 1\r\n9")
-                tokens: list[int] = []
-                for each in (client, other, other, client):
-                    answer = await each.answer(command.format(number))
-                    _, _, flags, _, token, *_ = (await each.answer(f"gets {number}")).split()
-                    tokens.append(int(token))
+    async with (
+        started(cluster_of(folder, 1), 2, filled=True) as (first, second),
+        connected(first.port) as client,
+        connected(second.port) as other,
+    ):
+        for index, command in enumerate(COUNTS * 4):
+            number = f"number-{index}"
+            await client.answer(f"set {number} 3 100 3\r\n 99", f"set {number} 3 100 1\r\n9")
+            tokens: list[int] = []
+            for each in (client, other, other, client):
+                answer = await each.answer(command.format(number))
+                _, _, flags, _, token, *_ = (await each.answer(f"gets {number}")).split()
+                tokens.append(int(token))
 
-                    assert flags == "3"
-                    assert await each.answer(f"mg {number} t") in ("HD t100\r\n", "HD t99\r\n", "HD t98\r\n")
-                    assert int(token) > OF_MEMCACHED
-                    assert " c" not in command or f" c{token}" in answer
-                assert len(set(tokens)) == len(tokens), tokens
-                assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
-                assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
-    finally:
-        await cluster.stop()
+                assert flags == "3"
+                assert await each.answer(f"mg {number} t") in ("HD t100\r\n", "HD t99\r\n", "HD t98\r\n")
+                assert int(token) > OF_MEMCACHED
+                assert " c" not in command or f" c{token}" in answer
+            assert len(set(tokens)) == len(tokens), tokens
+            assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
+            assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
 
 
 async def test_a_server_that_never_had_peers_hides_the_marks_of_others(folder: Path) -> None:
     """As in a pod that keeps its address, while others have it as a peer and nobody writes its file."""
-    cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(1)
-        (server,) = cluster.servers
-        async with connected(server.port) as client, connected(server.peer_port) as peer:
-            for index, (command, answer) in enumerate(
-                {
-                    "get {}": "END\r\n",
-                    "gets {} none": "END\r\n",
-                    "mg {} v": "EN\r\n",
-                    "gat 10 {}": "END\r\n",
-                    "incr {} 1": "NOT_FOUND\r\n",
-                    "append {} 0 0 1\r\nx": "NOT_STORED\r\n",
-                    "add {} 0 0 1\r\nx": "STORED\r\n",
-                }.items()
-            ):
-                await peer.answer(f"ms {index} 13 {TOMB} T3\r\nhandover mark")
-                assert await client.answer(command.format(index)) == answer
-    finally:
-        await cluster.stop()
+    async with (
+        started(cluster_of(folder, 1), 1) as (server,),
+        connected(server.port) as client,
+        connected(server.peer_port) as peer,
+    ):
+        for index, (command, answer) in enumerate(
+            {
+                "get {}": "END\r\n",
+                "gets {} none": "END\r\n",
+                "mg {} v": "EN\r\n",
+                "gat 10 {}": "END\r\n",
+                "incr {} 1": "NOT_FOUND\r\n",
+                "append {} 0 0 1\r\nx": "NOT_STORED\r\n",
+                "add {} 0 0 1\r\nx": "STORED\r\n",
+            }.items()
+        ):
+            await peer.answer(f"ms {index} 13 {TOMB} T3\r\nhandover mark")
+            assert await client.answer(command.format(index)) == answer
 
 
 async def test_a_server_that_never_had_peers_has_no_bound_for_values_on_their_way(folder: Path) -> None:
     cluster, value = cluster_of(folder, 1, memory_mib=512), "x" * 900_000
-    try:
-        await cluster.start(1)
+    async with started(cluster, 1):
 
         async def store(client: int) -> str:
             async with connected(cluster.servers[0].port) as connection:
@@ -210,16 +196,10 @@ async def test_a_server_that_never_had_peers_has_no_bound_for_values_on_their_wa
         answers = await asyncio.gather(*map(store, range(20)))
 
         assert set(answers) == {"STORED\r\n" + "NOT_STORED\r\n" * 7 + "HD\r\n"}
-    finally:
-        await cluster.stop()
 
 
 async def test_a_server_whose_peers_file_is_taken_away_answers_alone(folder: Path) -> None:
-    cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(2)
-        await cluster.fill()
-        server, peer = cluster.servers
+    async with started(cluster_of(folder, 1), 2, filled=True) as (server, peer):
         server.forget()
         await async_eventually(
             server.state, lambda state: state.generations == 0, ignoring=OSError, what="it reads that it has no peers"
@@ -228,5 +208,3 @@ async def test_a_server_whose_peers_file_is_taken_away_answers_alone(folder: Pat
         async with connected(server.port) as client:
             answer = await client.answer("set k 0 0 1\r\na", "get k", "delete k")
             assert answer == "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\nDELETED\r\n"
-    finally:
-        await cluster.stop()

@@ -14,6 +14,7 @@ import pytest
 
 from memcached_operator.features.handover.move.item_copy import Transferred, transfer
 from memcached_operator.servers.server_connection import Endpoint
+from tests.handover.changes import started
 from tests.handover.scripts import cluster_of, needs_memcached
 from tests.handover.servers import HOST, Connection, connected
 
@@ -27,9 +28,7 @@ async def test_no_item_outlives_the_emptying_of_a_server_that_clients_read(
     folder: Path, options: Sequence[str]
 ) -> None:
     cluster, chosen = cluster_of(folder, 1, options=options), random.Random(1)
-    try:
-        await cluster.start(1)
-        (server,) = cluster.servers
+    async with started(cluster, 1) as (server,):
 
         async def read(ended: asyncio.Event) -> None:
             async with connected(server.port) as client:
@@ -47,8 +46,6 @@ async def test_no_item_outlives_the_emptying_of_a_server_that_clients_read(
                     await server.empty()
                     ended.set()
                 assert await inner.answer(*(f"get {name}" for name in range(ITEMS))) == "END\r\n" * ITEMS
-    finally:
-        await cluster.stop()
 
 
 # As long as a key may be, with bytes that text has not; encoded it would be longer than a command takes.
@@ -58,10 +55,7 @@ KEYS_OF_CLIENTS: Final = (("plain", ""), (LONG_KEY, ""), ("YSBi", " b"))
 
 
 async def test_whatever_its_key_an_item_moves_and_what_is_outdated_is_purged(folder: Path) -> None:
-    cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(2)
-        source, target = cluster.servers
+    async with started(cluster_of(folder, 1), 2) as (source, target):
         target.update_peers(7, [f"{HOST} {source.peer_port}"])
         await target.confirmed(7)
         async with connected(source.peer_port) as inner, connected(target.peer_port) as moved:
@@ -77,8 +71,6 @@ async def test_whatever_its_key_an_item_moves_and_what_is_outdated_is_purged(fol
             assert await source.purge(inf) == len(KEYS_OF_CLIENTS)
             for key, flag in KEYS_OF_CLIENTS:
                 assert await inner.answer(f"mg {key} v{flag}") == "EN\r\n"
-    finally:
-        await cluster.stop()
 
 
 async def _write(client: Connection, value: str, keys: Sequence[int] = KEYS) -> None:
@@ -104,37 +96,36 @@ async def _returned(folder: Path, *, in_order: bool) -> list[tuple[int, str]]:
         in_order: others query it once it was emptied and then told of all writes; else as soon as it is back.
     """
     cluster = cluster_of(folder, 1)
-    try:
-        await cluster.start(3)
-        await cluster.fill()
-        away, other, third = cluster.servers
-        async with connected(other.port) as others, connected(third.port) as reader, connected(away.port) as former:
-            await _write(former, "old")
-            away.signal(signal.SIGSTOP)
-            await cluster.leave(away)
-            await _write(others, "new")
-            gone = range(0, len(KEYS), 3)
-            assert "DELETED" in await others.answer(*(f"delete {key}" for key in gone))
-            away.signal(signal.SIGCONT)
-            if in_order:
-                await away.empty()
-                await _write(former, "between")
-                await _write(others, "new", [key for key in KEYS if key not in gone])
-                await others.answer(*(f"delete {key}" for key in gone))  # which it knows nothing of
-                await asyncio.sleep(cluster.marker_ttl_s)
-                await cluster.join(away, is_queried=False)
-                seen = await _read(reader)
-                await away.empty()
-                await cluster.join(away, is_queried=True)
-            else:
-                await asyncio.sleep(cluster.marker_ttl_s)
-                await cluster.fill()
-                seen = await _read(reader)
-                await away.empty()
-            found = [seen, await _read(reader), await _read(others), await _read(former)]
-            return [item for values in found for item in values.items() if item[1] != "new" or item[0] in gone]
-    finally:
-        await cluster.stop()
+    async with (
+        started(cluster, 3, filled=True) as (away, other, third),
+        connected(other.port) as others,
+        connected(third.port) as reader,
+        connected(away.port) as former,
+    ):
+        await _write(former, "old")
+        away.signal(signal.SIGSTOP)
+        await cluster.leave(away)
+        await _write(others, "new")
+        gone = range(0, len(KEYS), 3)
+        assert "DELETED" in await others.answer(*(f"delete {key}" for key in gone))
+        away.signal(signal.SIGCONT)
+        if in_order:
+            await away.empty()
+            await _write(former, "between")
+            await _write(others, "new", [key for key in KEYS if key not in gone])
+            await others.answer(*(f"delete {key}" for key in gone))  # which it knows nothing of
+            await asyncio.sleep(cluster.marker_ttl_s)
+            await cluster.join(away, is_queried=False)
+            seen = await _read(reader)
+            await away.empty()
+            await cluster.join(away, is_queried=True)
+        else:
+            await asyncio.sleep(cluster.marker_ttl_s)
+            await cluster.fill()
+            seen = await _read(reader)
+            await away.empty()
+        found = [seen, await _read(reader), await _read(others), await _read(former)]
+        return [item for values in found for item in values.items() if item[1] != "new" or item[0] in gone]
 
 
 async def test_a_server_that_is_back_gives_nobody_what_others_have_changed(folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from memcached_operator.features.handover import handover_proxy
 from memcached_operator.features.handover.server_state import DONE
 from operator_runtime.testing.waiting import async_eventually
+from tests.handover.changes import started
 from tests.handover.scripts import MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Server, connected
 from tests.shells import SHELLS, words_of
@@ -26,11 +27,8 @@ UNHEARD_S = 19.0
 @asynccontextmanager
 async def _serving(folder: Path) -> AsyncIterator[Server]:
     cluster = cluster_of(folder, 1, script=MOVING)
-    try:
-        await cluster.start(1)
+    async with started(cluster, 1):
         yield cluster.servers[0]
-    finally:
-        await cluster.stop()
 
 
 @asynccontextmanager

@@ -64,23 +64,24 @@ def _never(keys: Keys) -> list[Finding]:
     return [finding for finding in findings if finding.fault in NEVER]
 
 
-async def test_no_client_sees_an_older_value_while_servers_come_and_go(folder: Path) -> None:
-    found = await _through(cluster_of(folder, 1, delay_s=SLOW_S), _keys(1), (3, 4, 3))
+CLOCK, AHEAD = "mcp.time_real_millis() << 20", 'mcp.start_arg:match("%d+$") * 2000'
+# Each server's is two seconds ahead of the one before it.
+CLOCKS_DIFFER = changed(CLOCK, CLOCK.replace("mcp", f"({AHEAD} + mcp").replace(" <<", ") <<"))
+
+
+@pytest.mark.parametrize(
+    ("seed", "sizes", "script"),
+    [
+        pytest.param(1, (3, 4, 3), None, id="while servers come and go"),
+        pytest.param(2, (9, 10, 9), None, id="of ten servers", marks=pytest.mark.slow),
+        pytest.param(5, (3, 6, 2), CLOCKS_DIFFER, id="where clocks differ", marks=pytest.mark.slow),
+        pytest.param(6, (3, 4, 3), CLOCKS_DIFFER, id="where clocks differ, again", marks=pytest.mark.slow),
+    ],
+)
+async def test_no_client_sees_an_older_value(folder: Path, seed: int, sizes: Sequence[int], script: str | None) -> None:
+    found = await _through(cluster_of(folder, seed, script=script, delay_s=SLOW_S), _keys(seed), sizes)
 
     assert not found, "\n".join(map(str, found[:10]))
-
-
-async def _broken(folder: Path, name: str, fault: str = "") -> list[Finding]:
-    """What clients see of a script that is wrong: in a few histories, as one of them may happen to go well."""
-    right, wrong = BROKEN[name]
-    found: list[Finding] = []
-    for seed in range(1, 1 + HISTORIES):
-        cluster = cluster_of(folder, seed, script=changed(right, wrong), delay_s=SLOW_S)
-        keys = _keys(seed, cool=0)
-        await _begun(cluster, keys, fault)
-        if found := _never(keys):
-            break
-    return found
 
 
 async def _begun(cluster: Cluster, keys: Keys, fault: str) -> None:
@@ -94,18 +95,24 @@ async def _begun(cluster: Cluster, keys: Keys, fault: str) -> None:
             await cluster.end(4)
 
 
-async def test_the_model_finds_that_fills_are_not_bound_to_their_marks(folder: Path) -> None:
-    assert await _broken(folder, "a fill that is not bound to its mark")
-
-
-@pytest.mark.slow
-async def test_the_model_finds_that_there_are_no_tombs(folder: Path) -> None:
-    assert await _broken(folder, "no tombs")
-
-
-@pytest.mark.slow
-async def test_the_model_finds_that_a_peer_that_hung_has_older_values(folder: Path) -> None:
-    assert await _broken(folder, "writes that a peer did not take", "hung")
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("a fill that is not bound to its mark", ""),
+        pytest.param("no tombs", "", marks=pytest.mark.slow),
+        pytest.param("writes that a peer did not take", "hung", marks=pytest.mark.slow),
+    ],
+)
+async def test_the_model_finds_what_is_wrong_in_a_script(folder: Path, name: str, fault: str) -> None:
+    """In a few histories, as one of them may happen to go well."""
+    right, wrong = BROKEN[name]
+    for seed in range(1, 1 + HISTORIES):
+        cluster = cluster_of(folder, seed, script=changed(right, wrong), delay_s=SLOW_S)
+        keys = _keys(seed, cool=0)
+        await _begun(cluster, keys, fault)
+        if _never(keys):
+            return
+    pytest.fail("none shows it")
 
 
 @pytest.mark.slow
@@ -124,26 +131,6 @@ async def test_no_client_sees_an_older_value_in_thousands_of_histories(folder: P
     )
 
     found = await _through(cluster_of(folder, seed, delay_s=seed % 3 * SLOW_S / 2), keys, sizes, window_s=WINDOW_S / 2)
-
-    assert not found, "\n".join(map(str, found[:10]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [5, 6])
-async def test_no_client_sees_an_older_value_where_clocks_differ(folder: Path, seed: int) -> None:
-    """Each server's is two seconds ahead of the one before it."""
-    clock, ahead = "mcp.time_real_millis() << 20", 'mcp.start_arg:match("%d+$") * 2000'
-    script = changed(clock, clock.replace("mcp", f"({ahead} + mcp").replace(" <<", ") <<"))
-    sizes = (3, 6, 2) if seed % 2 else (3, 4, 3)
-
-    found = await _through(cluster_of(folder, seed, script=script, delay_s=SLOW_S), _keys(seed), sizes)
-
-    assert not found, "\n".join(map(str, found[:10]))
-
-
-@pytest.mark.slow
-async def test_no_client_sees_an_older_value_of_ten_servers(folder: Path) -> None:
-    found = await _through(cluster_of(folder, 2), _keys(2), (9, 10, 9))
 
     assert not found, "\n".join(map(str, found[:10]))
 

@@ -9,15 +9,19 @@ import asyncio
 import random
 import signal
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memcached_operator.features.handover import handover_proxy
 from memcached_operator.features.handover.purge import COARSE_S
-from tests.handover.changes import Cluster, running
+from tests.handover.changes import Cluster, running, started
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Fault, Finding, Status, counted
-from tests.handover.moves import STEPS, Fault as Disturbance, Move
+from tests.handover.moves import STEPS, Move
 from tests.handover.scripts import MOVING, PATIENT, PATIENT_MOVING, cluster_of, needs_memcached
 from tests.handover.servers import Connection, connected
 
@@ -79,65 +83,58 @@ def _keys(seed: int, largest: int = 200) -> Keys:
     return Keys(random.Random(seed), hot=20, cool=1000, commands=80, lifetimes=seed % 3 == 0, largest=largest)
 
 
-async def test_a_server_moves_without_an_older_value_and_without_a_miss(folder: Path) -> None:
-    cluster = cluster_of(folder, 1, script=PATIENT, delay_s=SLOW_S)
+@dataclass(frozen=True)
+class Case:
+    """Servers that run a script, clients by a seed, and the moves that follow each other, by `Move`'s arguments."""
 
-    seen = await _seen(cluster, _keys(1), Move(cluster, INDEX))
+    seed: int
+    script: str
+    moves: Sequence[Mapping[str, Any]]
+    largest: int = 200
+    delay_s: float = SLOW_S
 
-    assert not seen.never, "\n".join(map(str, seen.never[:10]))
-    assert (seen.lost, seen.idle) == (0, 0)
-
-
-async def test_a_server_whose_pod_is_ending_is_told_and_moves_likewise(folder: Path) -> None:
-    cluster = cluster_of(folder, 2, script=PATIENT_MOVING, delay_s=SLOW_S)
-
-    seen = await _seen(cluster, _keys(2), Move(cluster, INDEX, ends=True))
-
-    assert not seen.never, "\n".join(map(str, seen.never[:10]))
-    assert (seen.lost, seen.idle) == (0, 0)
+    async def seen(self, folder: Path) -> Seen:
+        cluster = cluster_of(folder, self.seed, script=self.script, delay_s=self.delay_s)
+        moves = [Move(cluster, **{"index": INDEX, **each}) for each in self.moves]
+        return await _seen(cluster, _keys(self.seed, self.largest), *moves)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS[1:])
-async def test_another_operator_tells_a_server_whose_pod_is_ending(folder: Path, step: str) -> None:
-    seed = 40 + STEPS.index(step)
-    cluster = cluster_of(folder, seed, script=PATIENT_MOVING, delay_s=SLOW_S)
-
-    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, interrupted=step, ends=True))
-
-    assert not seen.never, "\n".join(map(str, seen.never[:10]))
-    assert (seen.lost, seen.idle) == (0, 0)
+def _one(seed: int, script: str = PATIENT, **move: Any) -> Case:
+    return Case(seed, script, [move])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60, 66))
-async def test_a_pod_that_ends_before_all_is_copied_shows_no_older_value(folder: Path, seed: int) -> None:
-    cluster = cluster_of(folder, seed, script=MOVING, delay_s=SLOW_S)
-
-    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, ends=True, copies_s=(seed - 59) * 0.02))
-
-    assert not seen.never, "\n".join(map(str, seen.never[:10]))
+def _two(seed: int) -> Case:
+    largest, delay_s = 60_000 if seed % 4 == 1 else 200, seed % 3 * SLOW_S / 2
+    return Case(seed, PATIENT, [{}, {"index": seed % 3}], largest, delay_s)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 10))
-async def test_servers_move_one_after_the_other(folder: Path, seed: int) -> None:
-    cluster = cluster_of(folder, seed, script=PATIENT, delay_s=seed % 3 * SLOW_S / 2)
-    keys = _keys(seed, largest=60_000 if seed % 4 == 1 else 200)
+SLOW = {
+    **{f"one after the other, {seed}": _two(seed) for seed in range(2, 10)},
+    **{
+        f"another operator goes on from {step} on": _one(seed, interrupted=step)
+        for seed, step in enumerate(STEPS[1:], start=1)
+    },
+    **{
+        f"another operator goes on from {step} on with a pod that is ending": _one(
+            seed, PATIENT_MOVING, interrupted=step, ends=True
+        )
+        for seed, step in enumerate(STEPS[1:], start=41)
+    },
+}
+CASES = {
+    "one": _one(1),
+    "one whose pod is ending, and is told": _one(2, PATIENT_MOVING, ends=True),
+    **SLOW,
+}
 
-    seen = await _seen(cluster, keys, Move(cluster, INDEX), Move(cluster, seed % 3))
 
-    assert not seen.never, "\n".join(map(str, seen.never[:10]))
-    assert (seen.lost, seen.idle) == (0, 0)
+def _params(cases: Mapping[str, Case], slow: Collection[str]) -> list[Any]:
+    return [pytest.param(case, id=name, marks=pytest.mark.slow if name in slow else ()) for name, case in cases.items()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS[1:])
-async def test_an_operator_goes_on_where_another_ended(folder: Path, step: str) -> None:
-    seed = STEPS.index(step)
-    cluster = cluster_of(folder, seed, script=PATIENT, delay_s=SLOW_S)
-
-    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, interrupted=step))
+@pytest.mark.parametrize("case", _params(CASES, SLOW))
+async def test_servers_move_without_an_older_value_and_without_a_miss(folder: Path, case: Case) -> None:
+    seen = await case.seen(folder)
 
     assert not seen.never, "\n".join(map(str, seen.never[:10]))
     assert (seen.lost, seen.idle) == (0, 0)
@@ -164,16 +161,26 @@ async def _holder_hangs(move: Move) -> None:
         holder.signal(signal.SIGCONT)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("disturbance", [_server_dies, _holder_dies, _holder_hangs])
-@pytest.mark.parametrize("step", ["connect", "copy", "close", "restore"])
-async def test_nothing_that_dies_or_hangs_shows_an_older_value(
-    folder: Path, step: str, disturbance: Disturbance
-) -> None:
-    seed = 20 + STEPS.index(step)
-    cluster = cluster_of(folder, seed, delay_s=SLOW_S)
+DISTURBED = {
+    **{
+        f"a pod ends before all is copied, {seed}": _one(seed, MOVING, ends=True, copies_s=(seed - 59) * 0.02)
+        for seed in range(60, 66)
+    },
+    **{
+        f"the {name} at {step}": _one(20 + STEPS.index(step), handover_proxy.lua(), faults={step: disturbance})
+        for step in ("connect", "copy", "close", "restore")
+        for name, disturbance in {
+            "server dies": _server_dies,
+            "holder dies": _holder_dies,
+            "holder hangs": _holder_hangs,
+        }.items()
+    },
+}
 
-    seen = await _seen(cluster, _keys(seed), Move(cluster, INDEX, faults={step: disturbance}))
+
+@pytest.mark.parametrize("case", _params(DISTURBED, DISTURBED))
+async def test_nothing_that_ends_dies_or_hangs_shows_an_older_value(folder: Path, case: Case) -> None:
+    seen = await case.seen(folder)
 
     assert not seen.never, "\n".join(map(str, seen.never[:10]))
 
@@ -203,8 +210,7 @@ async def test_what_a_former_list_left_does_not_become_young_by_a_move(
 ) -> None:
     """The next list reads it: by its last use it is told what former owners have left."""
     cluster, unused_s = cluster_of(folder, 1), 3 * COARSE_S
-    try:
-        await cluster.start(3)
+    async with started(cluster, 3):
         present, former = cluster.servers[0], cluster.servers[INDEX]
         async with connected(former.port) as client:
             assert await client.answer("set x 0 0 3\r\nold") == "STORED\r\n"
@@ -219,8 +225,6 @@ async def test_what_a_former_list_left_does_not_become_young_by_a_move(
         await cluster.fill()
         async with connected(former.port) as client:
             assert read in await client.answer("get x")
-    finally:
-        await cluster.stop()
 
 
 @pytest.mark.slow

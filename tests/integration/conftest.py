@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster, await_established, make_namespace
+from tests.cluster import Cluster, another, await_established, make_namespace
 from tests.integration.demo_process import Demo
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
@@ -33,11 +33,16 @@ def memcached(name: str, size: object = None, **spec: object) -> dict[str, Any]:
     }
 
 
+def install_crd(cluster: Cluster) -> None:
+    """The CRD of this checkout, and no other."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
+    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
+
+
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
     """The cluster with our CRD, and with the operator's account as users install it for all namespaces."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
+    install_crd(cluster)
     # The garbage collector learns of a new kind when it starts, and every 30 s: too long for each test of a deletion.
     cluster.stop_controller_manager()
     cluster.start_controller_manager()
@@ -45,6 +50,21 @@ def installed(cluster: Cluster) -> Cluster:
         text = (RBAC / f"{name}.yaml").read_text().replace("REPLACE_NAMESPACE", ACCOUNT_NAMESPACE)
         cluster.kubectl("apply", "-n", ACCOUNT_NAMESPACE, "-f", "-", input=text)
     return cluster
+
+
+@pytest.fixture(scope="module")
+def fresh(cluster: Cluster) -> Iterator[Cluster]:
+    """A second cluster, in which nothing of ours is."""
+    with another(cluster) as other:
+        yield other
+
+
+@pytest.fixture(scope="module")
+def older(cluster: Cluster) -> Iterator[Cluster]:
+    """A second cluster with our CRD, of an older release, as it were: without streaming lists."""
+    with another(cluster, streaming_lists=False) as other:
+        install_crd(other)
+        yield other
 
 
 @pytest.fixture
@@ -83,11 +103,7 @@ class Operators:
 
     def start_with_kubeconfig(self, kubeconfig: Path, *arguments: str, **variables: str) -> OperatorProcess:
         """Start one as on a laptop."""
-        return self.start_bare("--kubeconfig", str(kubeconfig), *arguments, **variables)
-
-    def start_bare(self, *arguments: str, **variables: str) -> OperatorProcess:
-        """Start one that has nothing but these flags and variables."""
-        operator = OperatorProcess(*arguments, environment=variables)
+        operator = OperatorProcess("--kubeconfig", str(kubeconfig), *arguments, environment=variables)
         self._ends.callback(operator.kill)
         return operator
 

@@ -87,23 +87,15 @@ def program(name: str) -> str:
 
 
 class Prometheus:
-    """A real Prometheus that runs; call it with a query for values by job."""
+    """A real Prometheus that runs."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-
-    def __call__(self, query: str) -> dict[str, float]:
-        return {labels.get("job", ""): value for labels, value in self.series(query)}
 
     def series(self, query: str) -> list[tuple[dict[str, str], float]]:
         """All that answers a query: labels and value of each."""
         results = self._get(f"query?{urllib.parse.urlencode({'query': query})}").get("result", ())
         return [(each["metric"], float(each["value"][1])) for each in results]
-
-    def firing(self) -> dict[str, dict[str, str]]:
-        """The alerts that fire: the labels of each, by its name."""
-        found = [each for each in self._get("alerts").get("alerts", ()) if each["state"] == "firing"]
-        return {each["labels"]["alertname"]: each["labels"] for each in found}
 
     def targets(self) -> list[dict[str, Any]]:
         """All that it scrapes: labels, scrapePool, scrapeUrl, health and lastError of each."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 from lab.audit import START, Mark
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached
-from tests.integration.oracle import OPERATOR_NAME, complete, make_ready, wait
+from tests.integration.oracle import OPERATOR_NAME, complete, wait
 from tests.integration.requests import writes_of
 from tests.kubectl_in_namespace import Kubectl
 
-# Longer than any test: what leaves the list then stays until the test shortens it.
-LONG_S = 3600
 PEERS = [{"podSelector": {"matchLabels": {"role": "shop"}}}]
 # One of each kind that is made on request or for more than one server.
 EVERYTHING: dict[str, object] = {
@@ -67,32 +63,9 @@ def wait_list(kubectl: Kubectl, *ordinals: int) -> None:
     assert status(kubectl)["serverList"] == listed
 
 
-def ready_when_there(kubectl: Kubectl, *ordinals: int) -> None:
-    """Let these servers of the StatefulSet named shop serve, as soon as there are such pods."""
-    pods = [f"shop-{ordinal}" for ordinal in ordinals]
-    for pod in pods:
-        kubectl.wait(f"pod/{pod}", "create")
-    make_ready(kubectl, pods)
-
-
 def change(kubectl: Kubectl, **spec: object) -> None:
     """Merge fields into the specification of the Memcached named shop; None takes one out."""
     kubectl("patch", "mcd/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
-
-
-def drain_soon(kubectl: Kubectl) -> tuple[datetime, int]:
-    """Shorten the drain seconds so far that what drains now is over in two seconds: since when, and the new seconds."""
-    (drain,) = status(kubectl)["draining"]
-    since = datetime.fromisoformat(drain["startTime"])
-    drain_s = math.ceil((datetime.now(UTC) - since).total_seconds()) + 2
-    change(kubectl, drainPeriodSeconds=drain_s)
-    return since, drain_s
-
-
-def replicas(kubectl: Kubectl, what: str = "statefulset") -> int:
-    """How many servers its workload is to have now."""
-    found: int = kubectl.get(what, "shop")["spec"]["replicas"]
-    return found
 
 
 def written(kubectl: Kubectl, since: Mark = START) -> list[str]:

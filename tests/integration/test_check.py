@@ -7,7 +7,7 @@ import copy
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import yaml
 
 from memcached_operator import cli
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster, another
+from tests.cluster import Cluster
 from tests.definitions import forget
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD
@@ -203,13 +203,6 @@ class TestServer:
         assert server["text"].startswith(f"{cluster.server}, by context ")
         assert "401 Unauthorized" in server["text"]
         assert "log in again" in server["remedy"]
-
-
-@pytest.fixture(scope="module")
-def fresh(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster where nothing is installed, of the kind of the tests' own."""
-    with another(cluster) as own:
-        yield own
 
 
 @pytest.mark.timeout(300)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from operator_runtime.testing.waiting import eventually, until
-from tests.integration.admission import webhook_for
+from tests.integration.admission import takes_deployments, webhook_for
 from tests.integration.conftest import memcached
 from tests.integration.oracle import condition, make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
@@ -20,36 +21,20 @@ pytestmark = [
 ]
 
 
-class DownWebhook:
-    """A webhook for Deployments of one namespace behind which nobody listens, as after its own pods are gone."""
+@contextmanager
+def down_webhook(kubectl: Kubectl) -> Iterator[None]:
+    """A webhook for Deployments of the namespace behind which nobody listens, as after its own pods are gone.
 
-    def __init__(self, kubectl: Kubectl) -> None:
-        self._kubectl = kubectl
-
-    def install(self) -> None:
-        """From when this returns on, the API server fails to create and to change them."""
-        nobody = {"url": "https://127.0.0.1:1/"}
-        namespace, operations = self._kubectl.namespace, ("CREATE", "UPDATE")
-        self._kubectl.apply(
-            webhook_for(namespace, "deployments", *operations, clientConfig=nobody, failurePolicy="Fail")
-        )
-        until("the API server calls no webhook", lambda: not self._lets_pass())
-
-    def remove(self) -> None:
-        """The administrator takes it out."""
-        name = self._kubectl.namespace
-        self._kubectl("delete", "validatingwebhookconfiguration", name, "--ignore-not-found")
-
-    def _lets_pass(self) -> bool:
-        words = ("create", "deployment", "probe", "--image=none", "--dry-run=server")
-        return self._kubectl.run(*words, check=False).returncode == 0
-
-
-@pytest.fixture
-def webhook(kubectl: Kubectl) -> Iterator[DownWebhook]:
-    found = DownWebhook(kubectl)
-    yield found
-    found.remove()
+    The API server fails to create and to change them until the end of the block.
+    """
+    nobody = {"url": "https://127.0.0.1:1/"}
+    operations = ("CREATE", "UPDATE")
+    kubectl.apply(webhook_for(kubectl.namespace, "deployments", *operations, clientConfig=nobody, failurePolicy="Fail"))
+    try:
+        until("the API server calls no webhook", lambda: not takes_deployments(kubectl))
+        yield
+    finally:
+        kubectl("delete", "validatingwebhookconfiguration", kubectl.namespace)
 
 
 def not_written(kubectl: Kubectl, name: str) -> dict[str, Any]:
@@ -63,26 +48,24 @@ def not_written(kubectl: Kubectl, name: str) -> dict[str, Any]:
 
 
 def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_from_a_new_memcached(
-    kubectl: Kubectl, webhook: DownWebhook
+    kubectl: Kubectl,
 ) -> None:
-    webhook.install()
-    kubectl.apply(memcached("shop", 1))
-    kubectl.wait("mcd/shop", "jsonpath={.status.observedGeneration}=1")
-    ready = not_written(kubectl, "shop")
-    assert ready["status"] == "False"
-    assert 'failed calling webhook "webhook.example.com"' in ready["message"]
-    assert kubectl.names("services,deployments") == ["service/shop"]
-    webhook.remove()
+    with down_webhook(kubectl):
+        kubectl.apply(memcached("shop", 1))
+        kubectl.wait("mcd/shop", "jsonpath={.status.observedGeneration}=1")
+        ready = not_written(kubectl, "shop")
+        assert ready["status"] == "False"
+        assert 'failed calling webhook "webhook.example.com"' in ready["message"]
+        assert kubectl.names("services,deployments") == ["service/shop"]
     kubectl.wait("deployment/shop", "jsonpath={.spec.replicas}=1")
 
     # Nor is a change told as done, or a lost server kept in the list.
     wait(kubectl, "mcd/shop", ".status.replicas", 1)
     make_ready(kubectl, pods_of(kubectl, "shop"))
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    webhook.install()
-    kubectl("scale", "mcd/shop", "--replicas=3")
-    wait(kubectl, "mcd/shop", ".status.observedGeneration", 2)
-    assert not_written(kubectl, "shop")["observedGeneration"] == 2
-    assert condition(kubectl, "shop", "Progressing")["reason"] == "Scaling"
-    webhook.remove()
+    with down_webhook(kubectl):
+        kubectl("scale", "mcd/shop", "--replicas=3")
+        wait(kubectl, "mcd/shop", ".status.observedGeneration", 2)
+        assert not_written(kubectl, "shop")["observedGeneration"] == 2
+        assert condition(kubectl, "shop", "Progressing")["reason"] == "Scaling"
     wait(kubectl, "deployment/shop", ".spec.replicas", 3)

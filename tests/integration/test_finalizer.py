@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,17 +11,15 @@ import pytest
 from memcached_operator.api.names import FINALIZER
 from operator_runtime.testing.waiting import until
 from tests.cluster import Cluster
-from tests.integration.accounts import account_with_role, grant, operator_rules
+from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
 from tests.integration.oracle import (
-    catch_up,
     complete,
     condition,
     create_memcached,
     pods_of,
     wait,
     wait_condition,
-    writes,
 )
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -31,14 +28,6 @@ ON = "--finalizer"
 HOLD = "example.com/hold"
 
 pytestmark = pytest.mark.core
-
-
-@pytest.fixture(scope="class")
-def finalizing(installed: Cluster) -> Iterator[OperatorProcess]:
-    """One operator for all namespaces that puts the finalizer on, for all tests of a class."""
-    with ExitStack() as ends:
-        ends.callback(let_all_go, installed)
-        yield Operators(installed, ends).start("--all-namespaces", "--log-level=debug", ON).ready()
 
 
 def let_all_go(cluster: Cluster) -> None:
@@ -93,50 +82,6 @@ def await_event(kubectl: Kubectl, reason: str, words: str) -> None:
     until(f"no event {reason} that says {words}", lambda: words in events(kubectl).get(reason, ""))
 
 
-@pytest.mark.usefixtures("finalizing")
-class TestWithTheSetting:
-    def test_each_gets_it_by_one_request_and_others_finalizers_stay(self, kubectl: Kubectl) -> None:
-        kubectl.apply(memcached("plain", 0), create=True)
-        other = memcached("shop", 0)
-        other["metadata"]["finalizers"] = [HOLD]
-        kubectl.apply(other, create=True)
-        for name in ("plain", "shop"):
-            wait_condition(kubectl, name, "Progressing", "Complete")
-        assert finalizers(kubectl, "mcd/plain") == [FINALIZER]
-        assert finalizers(kubectl, "mcd/shop") == [HOLD, FINALIZER]
-        mark = kubectl.cluster.audit_mark()
-        kubectl("annotate", "mcd/plain", "example.com/note=changed")
-        catch_up(kubectl)
-        assert "memcacheds 200" not in writes(kubectl, "plain", mark), "what has it is given none"
-        let_go(kubectl, "mcd/shop")
-
-    def test_a_deletion_waits_for_the_pods_and_names_them(self, kubectl: Kubectl) -> None:
-        complete(kubectl, "shop", 2)
-        pods = pods_of(kubectl, "shop")
-        hold_pods(kubectl, pods)
-        delete(kubectl, "foreground")
-        wait_condition(kubectl, "shop", "Progressing", "Terminating")
-        wait(kubectl, "mcd/shop", ".status.replicas", 0)
-        waiting = f"Waiting for 2 pods to end: {', '.join(pods)}."
-        assert condition(kubectl, "shop", "Progressing")["message"] == waiting
-        await_event(kubectl, "Terminating", waiting)
-        assert not has_gone(kubectl, "deployment/shop"), "it goes last"
-
-        let_go(kubectl, "pod", pods[0])
-        wait(
-            kubectl,
-            "mcd/shop",
-            '.status.conditions[?(@.type=="Progressing")].message',
-            f"Waiting for 1 pod to end: {pods[1]}.",
-        )
-        assert FINALIZER in finalizers(kubectl, "mcd/shop")
-        let_go(kubectl, "pod", pods[1])
-        kubectl.wait("mcd/shop", "delete")
-        assert pods_of(kubectl, "shop") == []
-        assert has_gone(kubectl, "deployment/shop")
-        await_event(kubectl, "Finalized", "its pods are gone")
-
-
 @pytest.fixture
 def released(kubectl: Kubectl) -> Iterator[None]:
     """What a test leaves is let go when its operators have ended."""
@@ -152,6 +97,34 @@ def start(released: None, kubectl: Kubectl, operators: Operators) -> Callable[..
 
 
 Starter = Callable[..., OperatorProcess]
+
+
+def test_with_the_setting_a_deletion_waits_for_the_pods_and_names_them(kubectl: Kubectl, start: Starter) -> None:
+    start(ON)
+    complete(kubectl, "shop", 2)
+    pods = pods_of(kubectl, "shop")
+    hold_pods(kubectl, pods)
+    delete(kubectl, "foreground")
+    wait_condition(kubectl, "shop", "Progressing", "Terminating")
+    wait(kubectl, "mcd/shop", ".status.replicas", 0)
+    waiting = f"Waiting for 2 pods to end: {', '.join(pods)}."
+    assert condition(kubectl, "shop", "Progressing")["message"] == waiting
+    await_event(kubectl, "Terminating", waiting)
+    assert not has_gone(kubectl, "deployment/shop"), "it goes last"
+
+    let_go(kubectl, "pod", pods[0])
+    wait(
+        kubectl,
+        "mcd/shop",
+        '.status.conditions[?(@.type=="Progressing")].message',
+        f"Waiting for 1 pod to end: {pods[1]}.",
+    )
+    assert FINALIZER in finalizers(kubectl, "mcd/shop")
+    let_go(kubectl, "pod", pods[1])
+    kubectl.wait("mcd/shop", "delete")
+    assert pods_of(kubectl, "shop") == []
+    assert has_gone(kubectl, "deployment/shop")
+    await_event(kubectl, "Finalized", "its pods are gone")
 
 
 def test_one_that_carries_it_from_another_operator_is_released_without_the_setting(
@@ -171,28 +144,6 @@ def test_one_that_carries_it_from_another_operator_is_released_without_the_setti
     let_go(kubectl, "pods", *pods)
     kubectl.wait("mcd/shop", "delete")
     assert pods_of(kubectl, "shop") == []
-
-
-@pytest.mark.slow  # what was refused is asked again after half a minute
-@pytest.mark.parametrize(
-    ("verb", "resource"), [("delete", "deployments"), ("patch", "memcacheds")], ids=["deleting", "releasing"]
-)
-def test_a_cleanup_that_fails_is_seen_and_goes_on_when_it_may(
-    kubectl: Kubectl, start: Starter, verb: str, resource: str
-) -> None:
-    operator = start(ON)
-    create_memcached(kubectl, "shop", 1)
-    grant(kubectl, operator_rules(without=[(verb, resource)]))
-    delete(kubectl)
-    refused = f'cannot {verb} resource "{resource}"'
-    assert refused in wait_condition(kubectl, "shop", "Degraded", "Forbidden")["message"]
-    assert condition(kubectl, "shop", "Progressing")["reason"] == "Terminating"
-    operator.wait_for_log("degraded: Forbidden", refused)
-    await_event(kubectl, "Forbidden", refused)
-    assert FINALIZER in finalizers(kubectl, "mcd/shop")
-    grant(kubectl, operator_rules())
-    kubectl.wait("mcd/shop", "delete")  # tried again within 30 s
-    assert has_gone(kubectl, "deployment/shop")
 
 
 def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(kubectl: Kubectl, start: Starter) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import await_established
-from tests.integration.conftest import CRD, Operators
+from tests.integration.conftest import Operators
 from tests.integration.oracle import make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -94,24 +93,3 @@ def test_the_example_is_created_looked_at_scaled_and_deleted(
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
     assert local_run.stop() == 0
     assert "ERROR" not in local_run.log
-
-
-def test_the_sample_is_patched_from_2_to_3(kubectl: Kubectl, operators: Operators, tmp_path: Path) -> None:
-    operators.start("-n", kubectl.namespace).ready()
-    file = tmp_path / "cache_v1alpha1_memcached.yaml"
-    file.write_text(SAMPLE)
-    kubectl("apply", "-f", str(file))
-    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 2)
-    before = pods_of(kubectl, "memcached-sample")
-    kubectl("patch", "memcached", "memcached-sample", "-p", '{"spec":{"size": 3}}', "--type=merge")
-    wait(kubectl, "memcached/memcached-sample", ".status.replicas", 3)
-    assert set(before) < set(pods_of(kubectl, "memcached-sample"))
-    kubectl("delete", "memcached", "memcached-sample")
-    kubectl.wait("deployment/memcached-sample", "delete")
-
-
-def test_the_crd_is_created_by_kubectl_create_as_the_guides_say(kubectl: Kubectl) -> None:
-    kubectl("delete", "-f", str(CRD))
-    kubectl("create", "-f", str(CRD))
-    await_established(kubectl, "crd/memcacheds.cache.example.com")
-    assert kubectl("get", "memcacheds") == ""

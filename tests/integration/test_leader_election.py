@@ -6,6 +6,8 @@ Of time only what the protocol forbids is asserted. How soon it acts is shown on
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from kubernetes_asyncio.client import CoordinationV1Api
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import eventually
-from tests.faults.proxy import FaultProxy
+from tests.faults.proxy import FaultProxy, Request
 from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
@@ -126,8 +128,23 @@ def test_a_leader_that_was_stopped_with_a_full_queue_writes_nothing_after_the_ot
     assert_each_created_once(replicas, ["first", "second"], mark)
 
 
+def of_the_lease(request: Request) -> bool:
+    """Whether a request reads or writes the Lease."""
+    return "/leases" in request.target
+
+
+CUTS: dict[str, Callable[[FaultProxy], AbstractContextManager[None]]] = {
+    "everything": lambda front: front.losing(),
+    "its Lease alone": lambda front: front.holding(of_the_lease),
+}
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["everything", pytest.param("its Lease alone", marks=[pytest.mark.slow, pytest.mark.cluster("kubernetes")])],
+)
 def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
-    kubectl: Kubectl, replicas: Replicas, tmp_path: Path
+    kubectl: Kubectl, replicas: Replicas, tmp_path: Path, lost: str
 ) -> None:
     cluster = kubectl.cluster
     authority = Authority(tmp_path / "front")
@@ -142,14 +159,16 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
         with Load(kubectl):
             first.wait_for_log("created Deployment")
             mark = cluster.audit_mark()
-            with front.losing():
+            with CUTS[lost](front):
                 assert first.wait() == 1
-                lost = first.wait_for_log(NOT_RENEWED)
-                led = second.wait_for_log(LEADS)
+                ended = logged_at(first.wait_for_log(NOT_RENEWED))
+                led = logged_at(second.wait_for_log(LEADS))
                 second.wait_for_log("created Deployment")
-    assert logged_at(lost) < logged_at(led)
-    began = received_at(replicas.writes("second", mark)[0])
-    assert all(received_at(each) < began for each in replicas.writes("first", mark))
+    before, after = ([received_at(each) for each in replicas.writes(name, mark)] for name in ("first", "second"))
+    # What passed last is on its way for a moment, proxy and server included: the margin of the lengths of the lease
+    # (election/lease_decision.py) is there for it, and it must have arrived before another may begin.
+    assert max([ended, *before]) < led < min(after)
+    assert lost == "everything" or before != [], "nothing but the missing renewal kept it from writing"
 
 
 HAND_OVERS = 20

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.oracle import create_memcached
-from tests.integration.requests import requests_of
+from tests.integration.requests import READS, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -74,16 +74,13 @@ def test_the_other_begins_when_the_leaders_pod_is_gone_and_not_before(kubectl: K
     first_again = pods.start("first")
     first_again.wait_for_log(LEADS)
     create_memcached(kubectl, "one", 1)
-    tries = [each for each in requests_of(kubectl.cluster, "second", since=mark) if each.verb not in _READS]
+    tries = [each for each in requests_of(kubectl.cluster, "second", since=mark) if each.verb not in READS]
     assert {(each.verb, each.resource, each.code) for each in tries} == {("create", "configmaps", 409)}
     first_again.kill()
     kubectl("delete", "pod", "first", "--wait=false")
     second.wait_for_log(LEADS)
     assert pods.owner() == "second"
     create_memcached(kubectl, "two", 1)
-
-
-_READS = ("get", "list", "watch")
 
 
 def test_the_pod_of_a_leader_that_was_evicted_is_deleted(kubectl: Kubectl, pods: Pods) -> None:

@@ -1,11 +1,13 @@
-"""One Memcached from its creation to its deletion, as the users of kubectl see it."""
+"""One Memcached from its creation to its deletion, as the users of kubectl see it.
+
+There is no kubelet: pods stay Pending until a test says how they fare.
+"""
 
 from __future__ import annotations
 
 import signal
 
 import pytest
-from kubernetes_asyncio.client import AppsV1Api
 
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
@@ -14,12 +16,12 @@ from tests.integration.oracle import (
     condition,
     create_memcached,
     deployment_writes,
+    patch_pods,
     pods_of,
     wait,
     wait_condition,
     writes,
 )
-from tests.integration.other_client import called
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -27,35 +29,6 @@ from tests.operator_process import OperatorProcess
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 STATUS = {"memcacheds/status 200"}
-
-LABELS = {
-    "app": "memcached",
-    "memcached_cr": "shop",
-    "app.kubernetes.io/component": "cache",
-    "app.kubernetes.io/instance": "shop",
-    "app.kubernetes.io/managed-by": "memcached-operator",
-    "app.kubernetes.io/name": "memcached",
-}
-
-
-def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
-    wait(kubectl, "mcd/shop", ".status.replicas", 3)
-
-    made = called(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
-    (owner,) = made.metadata.owner_references
-    assert (owner.api_version, owner.kind, owner.name) == ("cache.example.com/v1alpha1", "Memcached", "shop")
-    assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mcd/shop"), True, True)
-    assert made.metadata.labels == LABELS
-    assert made.spec.replicas == 3
-    assert made.spec.selector.match_labels == {"app": "memcached", "memcached_cr": "shop"}
-    (container,) = made.spec.template.spec.containers
-    assert (container.name, container.image) == ("memcached", "memcached:1.6.45")
-    fields = made.metadata.managed_fields
-    assert ("memcached-operator", "Update") in [(each.manager, each.operation) for each in fields]
-
-    catch_up(kubectl)
-    assert taken(deployment_writes(kubectl, "shop")) == {"deployments 201"}
 
 
 @pytest.mark.parametrize("mode", ["background", "foreground"])
@@ -142,3 +115,42 @@ def test_deletion_and_creation_at_once_under_one_name_gives_a_new_deployment(kub
     catch_up(kubectl)
     assert "deployments 201" in deployment_writes(kubectl, "shop", mark)
     assert condition(kubectl, "shop", "Degraded")["status"] == "False"
+
+
+def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 4)
+    pods = pods_of(kubectl, "shop")
+    assert kubectl.get("mcd", "shop")["status"]["nodes"] == pods
+
+    # One that terminates and is held, one that has failed, and one that merely looks like ours.
+    kubectl("patch", "pod", pods[0], "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
+    kubectl("delete", "pod", pods[0], "--wait=false")
+    patch_pods(kubectl, [pods[1]], phase="Failed")
+    template = kubectl.get("pod", pods[2])
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "foreign", "labels": {"app": "memcached", "memcached_cr": "shop"}},
+        "spec": {"containers": template["spec"]["containers"], "automountServiceAccountToken": False},
+    }
+    kubectl.apply(foreign, create=True)
+    catch_up(kubectl, pods=True)
+
+    status = kubectl.get("mcd", "shop")["status"]
+    assert len(pods_of(kubectl, "shop")) == 7  # our four, two in place of the first two, and the foreign one
+    assert status["nodes"] == sorted(status["nodes"])
+    assert {pods[2], pods[3]} < set(status["nodes"])
+    assert not {pods[0], pods[1], "foreign"} & set(status["nodes"])
+    assert (status["replicas"], len(status["nodes"]), status["readyReplicas"]) == (4, 4, 2)
+    kubectl("patch", "pod", pods[0], "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_a_whole_life_costs_one_create_of_each_object_and_no_write_at_rest(kubectl: Kubectl) -> None:
+    mark = kubectl.cluster.audit_mark()
+    complete(kubectl, "shop", 3)
+    catch_up(kubectl, pods=True)
+    made = {"deployments 201", "poddisruptionbudgets 201", "services 201"}
+    assert taken(writes(kubectl, "shop", mark)) == {*made, "memcacheds/status 200"}
+    version = kubectl.get("mcd", "shop")["metadata"]["resourceVersion"]
+    catch_up(kubectl, pods=True)
+    assert kubectl.get("mcd", "shop")["metadata"]["resourceVersion"] == version

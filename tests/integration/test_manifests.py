@@ -16,7 +16,7 @@ import pytest
 
 from lab.packaging.manifests import INSTALL, MANIFESTS, NAMESPACE
 from operator_runtime.testing.waiting import eventually, until
-from tests.cluster import Cluster, another, await_established, make_namespace
+from tests.cluster import Cluster, await_established, make_namespace
 from tests.definitions import MEMCACHEDS, served
 from tests.integration.conftest import CRD
 from tests.kubectl_in_namespace import Kubectl
@@ -34,13 +34,6 @@ FILES = sorted(
     if path.name != "kustomization.yaml" and path.parent.name != "prometheus"
 )
 ROLES = ("admin", "edit", "view")
-
-
-@pytest.fixture(scope="module")
-def fresh(cluster: Cluster) -> Iterator[Cluster]:
-    """A second cluster, in which nothing of ours is."""
-    with another(cluster) as other:
-        yield other
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(MANIFESTS)))

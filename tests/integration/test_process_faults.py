@@ -14,11 +14,12 @@ import pytest
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster, await_established
+from tests.cluster import Cluster
 from tests.faults.proxy import FaultProxy
-from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
-from tests.integration.conftest import CRD, Operators, memcached
-from tests.integration.oracle import catch_up, condition, wait, wait_condition
+from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
+from tests.integration.conftest import CRD, Operators, install_crd, memcached
+from tests.integration.named import EVERYTHING
+from tests.integration.oracle import catch_up, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, logged_in_a_loop
@@ -30,11 +31,6 @@ REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cach
 def logged(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
     """The log's lines, from a line number on, that hold all texts."""
     return [line for line in operator.lines[after:] if all(text in line for text in texts)]
-
-
-def install_crd(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-    await_established(cluster.kubectl, "crd/memcacheds.cache.example.com")
 
 
 class TestCrd:
@@ -58,34 +54,6 @@ class TestCrd:
         kubectl.apply(memcached("before", 2))
         kubectl.wait_field("mcd/before", ".status.replicas", 2)
         assert logged_in_a_loop(logged(operator, "cannot watch", REMEDY_CRD)) == []
-
-
-class TestPermissions:
-    @pytest.mark.slow  # what was refused is asked again after half a minute
-    def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
-        self, kubectl: Kubectl, operators: Operators
-    ) -> None:
-        """Two faults at a time, as the slow retry of the first takes half a minute."""
-        account = account_with_role(kubectl, operator_rules(without=[("create", "deployments")]))
-        operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
-        kubectl.apply(memcached("refused", 1))
-        wait_condition(kubectl, "refused", "Degraded", "Forbidden")
-        message = condition(kubectl, "refused", "Degraded")["message"]
-        assert 'cannot create resource "deployments"' in message
-        operator.wait_for_log("degraded: Forbidden", message)
-
-        grant(kubectl, operator_rules(without=[("patch", "memcacheds/status")]))
-        kubectl.apply(memcached("unreported", 1))
-        kubectl.wait("deployment/unreported", "create")
-        operator.wait_for_log("unreported: attempt", 'cannot patch resource "memcacheds/status"')
-        assert condition(kubectl, "unreported", "Ready")["reason"] == "Pending"
-
-        grant(kubectl, operator_rules())
-        wait(kubectl, "mcd/unreported", ".status.replicas", 1)
-        operator.wait_for_log("unreported: recovered after")
-        wait_condition(kubectl, "refused", "Degraded", "AsExpected")
-        wait(kubectl, "mcd/refused", ".status.replicas", 1)
-        assert logged_in_a_loop(logged(operator, "unreported: attempt")) == []
 
 
 class TestApiServer:
@@ -120,7 +88,8 @@ class TestApiServer:
         name = kubectl.namespace
         operator = operators.start("-n", name).ready()
         kubectl.apply(memcached("calm", 1), memcached("resized", 1), memcached("bared", 1), memcached("gone", 1))
-        for each in ("calm", "resized", "bared", "gone"):
+        kubectl.apply(memcached("full", 1, **EVERYTHING))
+        for each in ("calm", "resized", "bared", "gone", "full"):
             kubectl.wait_field(f"mcd/{each}", ".status.replicas", 1)
         catch_up(kubectl, pods=True)
         assert operator.stop() == 0
@@ -135,7 +104,7 @@ class TestApiServer:
             kubectl.wait_field(f"mcd/{each}", ".status.replicas", size)
         catch_up(kubectl, pods=True)
         writes = written(writes_of(kubectl.cluster, f"{name}-second", since=mark))
-        assert [write for write in writes if write.endswith((" calm", " gone"))] == []
+        assert [write for write in writes if write.endswith((" calm", " gone", " full", " full-servers"))] == []
         assert second.stop() == 0
 
         mark = kubectl.cluster.audit_mark()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
-
 from lab.audit import AuditEvent
 from operator_runtime.client.frames import PAGE_SIZE
-from tests.cluster import Cluster, another, await_established
-from tests.integration.conftest import CRD, Operators
+from tests.cluster import Cluster
+from tests.integration.conftest import Operators
 from tests.integration.oracle import create_memcached, deployment, wait
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
@@ -35,15 +32,6 @@ def test_snapshots_come_as_streaming_lists_and_what_others_have_many_of_by_its_l
         assert 300 <= int(query(each)["timeoutSeconds"]) <= 600
         by_label = each.resource in ("pods", "networkpolicies", "configmaps")
         assert query(each).get("labelSelector") == ("app=memcached,memcached_cr" if by_label else None)
-
-
-@pytest.fixture
-def older(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster of an older release, as it were: without streaming lists."""
-    with another(cluster, streaming_lists=False) as older:
-        older.kubectl("apply", "--server-side", "-f", str(CRD))
-        await_established(older.kubectl, "crd/memcacheds.cache.example.com")
-        yield older
 
 
 def test_without_streaming_lists_pages_are_listed_and_then_watched(older: Cluster) -> None:

@@ -10,25 +10,16 @@ from dataclasses import replace
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.cluster import Cluster, another, await_established, make_namespace
+from tests.cluster import Cluster, make_namespace
 from tests.integration import permissions
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, operator_rules
-from tests.integration.conftest import CRD, Operators
+from tests.integration.conftest import Operators
 from tests.integration.permissions import Trial, Use
 from tests.integration.permissions_optional import OPTIONAL
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 
 USES = (*OPTIONAL, *permissions.OPERATOR)
-
-
-@pytest.fixture(scope="module")
-def older(installed: Cluster) -> Iterator[Cluster]:
-    """A second cluster, without streaming lists."""
-    with another(installed, streaming_lists=False) as other:
-        other.kubectl("apply", "--server-side", "-f", str(CRD))
-        await_established(other.kubectl, "crd/memcacheds.cache.example.com")
-        yield other
 
 
 @pytest.fixture
