@@ -29,9 +29,8 @@ from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.settings.listen_address import ListenAddress
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.http import get
+from tests.unit.operator_runtime.http import DEADLINE_S, connected, get, get_bytes
 
-DEADLINE_S = 60.0
 SHOPS = "/metrics/shops"
 
 USER = {"uid": "u-1", "groups": ["a", "b"], "extra": {"key": ["value"]}}
@@ -262,23 +261,16 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
     metrics = Scrapes(Metrics(), authentication.refusal)
     server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
 
-    async def send_scrape(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
-        writer.write(f"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
-        return reader, writer
-
-    async def scraped() -> bytes:
-        reader, writer = await send_scrape("good")
-        status = await reader.readline()
-        writer.close()
-        return status
+    async def scraped(token: str = "good") -> bytes:
+        async with connected(server.url) as client:
+            client.writer.write(get_bytes("/metrics", f"Authorization: Bearer {token}"))
+            return await client.reader.readline()
 
     async with server, asyncio.timeout(DEADLINE_S):
         assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         clock.advance(ALLOWED_S)
         reviews.go_on = asyncio.Event()
-        unknown = [await send_scrape(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
-        status_lines = [asyncio.create_task(reader.readline()) for reader, _ in unknown]
+        status_lines = [asyncio.create_task(scraped(f"bogus-{number}")) for number in range(MAX_CONNECTIONS)]
         # Those that may not wait are told so, which shows that all were taken in.
         for each in islice(asyncio.as_completed(status_lines), MAX_CONNECTIONS - MAX_UNKNOWN_OF_ADDRESS):
             assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
@@ -286,8 +278,6 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
             assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         reviews.go_on.set()
         await asyncio.gather(*status_lines)
-        for _, writer in unknown:
-            writer.close()
 
 
 def test_no_more_is_remembered_than_is_bearable() -> None:
