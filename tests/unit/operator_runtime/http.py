@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from aiohttp.test_utils import make_mocked_request
 from aiohttp.web import BaseRequest
 
-DEADLINE_S = 60.0
+from tests.unit.operator_runtime.running import DEADLINE_S
 
 
 def get(path: str, *, peer: str = "", **headers: str) -> BaseRequest:

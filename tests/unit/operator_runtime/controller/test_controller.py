@@ -42,15 +42,14 @@ from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 from tests.unit.operator_runtime.controller.controller_support import (
-    DEADLINE_S,
     Outcomes,
     Reconciler,
     Step,
     never,
     playing,
     quick_queue,
-    running,
 )
+from tests.unit.operator_runtime.running import DEADLINE_S, running
 from tests.unit.operator_runtime.workqueue.queue_support import failures_of
 
 # What an end means

@@ -17,7 +17,8 @@ from operator_runtime.serving.http_server import PIECE_BYTES, HttpServer
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.settings.listen_address import ListenAddress, parse_address
-from tests.unit.operator_runtime.http import DEADLINE_S, Client, connected, get_bytes
+from tests.unit.operator_runtime.http import Client, connected, get_bytes
+from tests.unit.operator_runtime.running import DEADLINE_S
 
 ANY_PORT = ListenAddress("127.0.0.1", 0)
 Handler = Callable[[BaseRequest], Awaitable[HttpResponse]]

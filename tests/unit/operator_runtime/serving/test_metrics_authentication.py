@@ -29,7 +29,8 @@ from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.settings.listen_address import ListenAddress
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.http import DEADLINE_S, connected, get, get_bytes
+from tests.unit.operator_runtime.http import connected, get, get_bytes
+from tests.unit.operator_runtime.running import DEADLINE_S, settle
 
 SHOPS = "/metrics/shops"
 
@@ -191,11 +192,6 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
 MALFORMED = "10.0.0.66"
 
 
-async def settled() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 class UnknownTokens:
     """Requests with bogus tokens, none of which the API server answers before it may."""
 
@@ -207,7 +203,7 @@ class UnknownTokens:
         self._reviews = reviews
 
     async def waiting(self) -> int:
-        await settled()
+        await settle()
         assert {task.result() for task in self.tasks if task.done()} <= {429}
         return sum(not task.done() for task in self.tasks)
 
@@ -224,7 +220,7 @@ async def test_few_unknown_tokens_wait_and_the_others_are_told_to_come_again(
     unknown = UnknownTokens(authentication, reviews, addresses=addresses)
     assert await unknown.waiting() == wait
     scrape = asyncio.create_task(status_of(authentication, "Bearer good", peer="10.0.0.1"))
-    await settled()
+    await settle()
     assert await unknown.answered() == {401, 429}
     assert await scrape == (200 if addresses == 1 else 429), "a new scraper gets its turn, among others' of one address"
     assert await status_of(authentication, "Bearer another", peer=f"{MALFORMED}.0") == 401, "there is room again"
