@@ -74,6 +74,18 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
         assert failures_of(controller.queue, "a") == 0
 
 
+async def test_a_cache_that_is_behind_is_no_failure_and_waited_for_as_long_as_it_says() -> None:
+    async with playing(Reconciler(Unreachable("refused"), StaleCache("behind", retry_s=3600.0))) as (
+        controller,
+        outcomes,
+    ):
+        assert await outcomes.wait_for(2) == [ReconcileOutcome.ERROR, ReconcileOutcome.REQUEUE_AFTER]
+        assert failures_of(controller.queue, "a") == 0
+        deadline = controller.queue.next_deadline()
+        assert deadline is not None
+        assert deadline - controller.queue.clock() > 3000.0
+
+
 @pytest.mark.parametrize("seconds", [-1, math.nan, "5", timedelta(seconds=5), None])
 def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
     calls: dict[str, Callable[[], object]] = {
