@@ -48,18 +48,6 @@ def test_another_path_has_metrics_of_its_own_and_the_same_path_the_same() -> Non
         parts.metrics_at("shops")
 
 
-def test_a_key_that_wrote_is_not_reconciled_before_the_cache_has_shown_it() -> None:
-    operator = operator_of()
-    operator.controller("shell", SHELLS, reconcile)
-    controller, shells = begun(operator), operator.informer(SHELLS)
-    shells.put(some(SHELLS, "a"))
-    own = operator._own_writes["shell"]
-    own.expect(ObjectKey("shop", "a"), SHELLS.resource.qualified_name, "uid-a", "2")
-    assert controller.delay_s(ObjectKey("shop", "a")) > 0
-    shells.put(some(SHELLS, "a", 2))
-    assert controller.delay_s(ObjectKey("shop", "a")) == 0.0
-
-
 def test_an_operator_without_a_controller_says_so_and_others_have_workers(caplog: pytest.LogCaptureFixture) -> None:
     operator_of().finish()
     assert "has no controller and will do nothing" in caplog.text

@@ -61,16 +61,6 @@ def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture,
     assert at.writes.pending(KEY) is waits
 
 
-def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture) -> None:
-    at.things.put(Thing(uid="u0"))
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.things.put(Thing(uid="u0", resource_version="11"))
-    at.things.remove(KEY)
-    assert at.writes.pending(KEY)
-    at.things.put(Thing(resource_version="20"))
-    assert not at.writes.pending(KEY)
-
-
 def test_patience_ends_and_then_the_live_object_is_read_once(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
     at.clock.advance(PATIENCE_S - 1.0)
@@ -199,14 +189,6 @@ def test_what_the_cache_knows_already_is_not_awaited(at: Fixture, expect: Expect
     if held is not None:
         at.doomed.put(held)
     expect(at.writes, KEY, "Doomed", "u1")
-    assert not at.writes.pending(KEY)
-
-
-def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fixture) -> None:
-    at.others.put(child("10"))
-    at.writes.expect_gone(KEY, "Other", object_key=OTHER)
-    assert at.writes.pending(KEY)
-    at.others.remove(OTHER)
     assert not at.writes.pending(KEY)
 
 

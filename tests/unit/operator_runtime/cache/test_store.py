@@ -122,14 +122,6 @@ def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
     assert (record.resource_version if record else "") == held
 
 
-def test_each_snapshot_counts_from_its_own_beginning(store: Store[Thing]) -> None:
-    store.begin()
-    store.put(Thing(resource_version="500"))
-    store.begin()  # the first one failed, and the etcd was restored
-    store.replace([Thing(resource_version="20")], set(), version="30")
-    assert store.get(A) == Thing(resource_version="20")
-
-
 def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put(store: Store[Thing]) -> None:
     store.begin("ns")
     store.begin("other")

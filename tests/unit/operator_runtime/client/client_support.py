@@ -202,6 +202,11 @@ async def every(peer: Peer, request: Request) -> None:
     await peer.answer(body=request.deployment)
 
 
+async def for_the_second_token(peer: Peer, request: Request) -> None:
+    known = request.headers["authorization"] == "Bearer second"
+    await peer.answer(200 if known else 401, request.deployment)
+
+
 def saying(status: int = 200, body: bytes = b"{}", **headers: str) -> Handler:
     """The same answer to each request."""
 

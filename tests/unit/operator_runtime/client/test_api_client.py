@@ -5,26 +5,21 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from unittest.mock import AsyncMock
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
-import aiohttp
-import orjson
 import pytest
 
-from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient
+from operator_runtime.client.api_client import APPLY_PATCH, ApiClient
 from operator_runtime.client.errors import (
-    ApiError,
     AuthenticationUnavailable,
     Conflict,
     MalformedAnswer,
     TooManyRequests,
     Unauthorized,
-    Unreachable,
 )
-from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
+from operator_runtime.client.resources import DEPLOYMENTS, PODS
 from tests.unit.operator_runtime.client.client_support import (
     GZIP_MEMBERS,
     PATH,
@@ -35,62 +30,28 @@ from tests.unit.operator_runtime.client.client_support import (
     between,
     client_of,
     deployment,
+    every,
+    for_the_second_token,
     saying,
     serving,
 )
 
-MEMCACHEDS = Resource("cache.example.com", "v1alpha1", "memcacheds", "Memcached")
-ONE_DEPLOYMENT = "/apis/apps/v1/namespaces/ns/deployments/a"
+COLLECTION = "/apis/apps/v1/namespaces/ns/deployments"
+ONE_DEPLOYMENT = f"{COLLECTION}/a"
 DEPLOYMENT = deployment("ns", "a")
 
 
-class Api:
-    """Answers for some requests, each given once, and the requests that came."""
-
-    def __init__(self) -> None:
-        self._answers: dict[tuple[str, str], list[tuple[int, bytes, Mapping[str, str]]]] = {}
-        self.url = ""
-        self.calls: list[Request] = []
-
-    def answer(self, method: str, target: str, body: bytes = b"", status: int = 200, **headers: str) -> None:
-        self._answers.setdefault((method, target), []).append((status, body, headers))
-
-    async def handle(self, peer: Peer, request: Request) -> None:
-        self.calls.append(request)
-        status, body, headers = self._answers[request.method, request.target].pop(0)
-        await peer.answer(status, body, **headers)
-
-    @property
-    def only(self) -> Request:
-        """The one request that was made."""
-        (request,) = self.calls
-        return request
+async def get(client: ApiClient) -> bytes:
+    return await client.get(DEPLOYMENTS, "ns", "a")
 
 
-@pytest.fixture
-async def api() -> AsyncIterator[Api]:
-    api = Api()
-    async with serving(api.handle) as server:
-        api.url = server.url
-        yield api
-
-
-@pytest.fixture
-def credentials() -> FakeCredentials:
-    return FakeCredentials()
-
-
-@pytest.fixture
-async def client(api: Api, credentials: FakeCredentials) -> AsyncIterator[ApiClient]:
-    async with client_of(api.url + "/", credentials) as client:
-        yield client
-
-
-async def test_a_request_names_who_asks_and_what_for(api: Api, client: ApiClient) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, body=DEPLOYMENT)
-    assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
-    assert api.only.headers == {
-        "host": api.url.removeprefix("http://"),
+async def test_a_request_names_who_asks_and_what_for() -> None:
+    async with between(every) as (server, client):
+        assert await get(client) == DEPLOYMENT
+    (request,) = server.requests
+    assert (request.method, request.target) == ("GET", ONE_DEPLOYMENT)
+    assert request.headers == {
+        "host": server.url.removeprefix("http://"),
         "accept": "application/json",
         "accept-encoding": "identity",
         "user-agent": USER_AGENT,
@@ -98,122 +59,83 @@ async def test_a_request_names_who_asks_and_what_for(api: Api, client: ApiClient
     }
 
 
-async def test_a_query_is_encoded_once_and_goes_behind_a_path_of_the_servers_own(api: Api) -> None:
+async def test_a_query_is_encoded_once_and_goes_behind_a_path_of_the_servers_own() -> None:
     query = {"continue": "a+b/c==&d", "labelSelector": "app=memcached,memcached_cr"}
-    api.answer("DELETE", f"/k8s/clusters/c-1/api/v1/pods?{urlencode(query)}", body=b"{}")
-    async with client_of(f"{api.url}/k8s/clusters/c-1/") as client:
+    async with serving(every) as server, client_of(f"{server.url}/k8s/clusters/c-1/") as client:
         await client.request("DELETE", PODS.path(), query=query)
-    assert dict(parse_qsl(api.only.target.partition("?")[2])) == query
-    assert api.only.headers["content-length"] == "0"
-    assert "content-type" not in api.only.headers
+    (request,) = server.requests
+    path, _, sent = request.target.partition("?")
+    assert (path, dict(parse_qsl(sent))) == ("/k8s/clusters/c-1/api/v1/pods", query)
+    assert request.headers["content-length"] == "0"
+    assert "content-type" not in request.headers
 
 
 @pytest.mark.parametrize("path", ["/api/v1/a b", "/api/v1/a\r\nX-Remote-User: root", "/api/v1/ü", "/api/v1/\0"])
-async def test_a_path_or_credential_that_would_begin_another_line_is_not_sent(
-    api: Api, client: ApiClient, credentials: FakeCredentials, path: str
-) -> None:
-    with pytest.raises(ValueError, match="is no path of a URL"):
-        await client.request("GET", path)
-    credentials.token = "secret\r\nX-Remote-User: root"
-    with pytest.raises(ValueError, match="holds more than one line") as caught:
-        await client.get(DEPLOYMENTS, "ns", "a")
+async def test_a_path_or_credential_that_would_begin_another_line_is_not_sent(path: str) -> None:
+    credentials = FakeCredentials()
+    async with between(every, credentials) as (server, client):
+        with pytest.raises(ValueError, match="is no path of a URL"):
+            await client.request("GET", path)
+        credentials.token = "secret\r\nX-Remote-User: root"
+        with pytest.raises(ValueError, match="holds more than one line") as caught:
+            await get(client)
     assert "secret" not in str(caught.value)
-    assert api.calls == []
+    assert server.requests == []
 
 
 async def test_a_server_without_tls_behind_a_proxy_is_named_in_full() -> None:
-    api = Api()
-    target = f"http://api.test:8080{ONE_DEPLOYMENT}"
-    api.answer("GET", target, body=DEPLOYMENT)
-    async with serving(api.handle) as proxy:
+    async with serving(every) as proxy:
         url = proxy.url.replace("http://", "http://jane:hunter2@")
         async with client_of("http://api.test:8080", proxy=url) as client:
-            assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
-    assert api.only.headers["host"] == "api.test:8080"
-    assert api.only.headers["proxy-authorization"] == f"Basic {b64encode(b'jane:hunter2').decode()}"
+            assert await get(client) == DEPLOYMENT
+    (request,) = proxy.requests
+    assert request.target == f"http://api.test:8080{ONE_DEPLOYMENT}"
+    assert request.headers["host"] == "api.test:8080"
+    assert request.headers["proxy-authorization"] == f"Basic {b64encode(b'jane:hunter2').decode()}"
 
 
-def write(resource: Resource = DEPLOYMENTS, **options: Any) -> Any:
-    return lambda client: client.patch(resource, "ns", "a", {"x": "ü"}, field_manager="me", **options)
-
-
-STATUS = "/apis/cache.example.com/v1alpha1/namespaces/ns/memcacheds/a/status"
+DELETION = {"preconditions": {"uid": "u", "resourceVersion": "7"}, "propagationPolicy": "Foreground"}
 
 
 @pytest.mark.parametrize(
-    ("call", "url", "content_type"),
+    ("call", "method", "target", "content_type", "sent"),
     [
-        (write(content_type=APPLY_PATCH), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/apply-patch+yaml"),
         (
-            write(content_type=APPLY_PATCH, force=True),
+            lambda client: client.patch(
+                DEPLOYMENTS, "ns", "a", {"x": "ü"}, field_manager="me", content_type=APPLY_PATCH, force=True
+            ),
+            "PATCH",
             f"{ONE_DEPLOYMENT}?fieldManager=me&force=true",
             "application/apply-patch+yaml",
-        ),
-        (write(), f"{ONE_DEPLOYMENT}?fieldManager=me", "application/merge-patch+json"),
-        (
-            write(MEMCACHEDS, subresource="status"),
-            f"{STATUS}?fieldManager=me",
-            "application/merge-patch+json",
+            {"x": "ü"},
         ),
         (
-            write(content_type=STRATEGIC_MERGE_PATCH),
-            f"{ONE_DEPLOYMENT}?fieldManager=me",
-            "application/strategic-merge-patch+json",
+            lambda client: client.create(DEPLOYMENTS, "ns", {"x": "ü"}, field_manager="me"),
+            "POST",
+            f"{COLLECTION}?fieldManager=me",
+            "application/json",
+            {"x": "ü"},
+        ),
+        (
+            lambda client: client.delete(
+                DEPLOYMENTS, "ns", "a", uid="u", resource_version="7", propagation="Foreground"
+            ),
+            "DELETE",
+            ONE_DEPLOYMENT,
+            "application/json",
+            DELETION,
         ),
     ],
-    ids=["apply", "forced apply", "merge patch", "status", "strategic merge patch"],
+    ids=["apply", "create", "delete"],
 )
-async def test_each_patch_has_its_path_and_content_type(
-    api: Api, client: ApiClient, call: Any, url: str, content_type: str
+async def test_a_write_has_its_method_target_body_and_content_type(
+    call: Any, method: str, target: str, content_type: str, sent: object
 ) -> None:
-    body = orjson.dumps(orjson.loads(DEPLOYMENT) | {"apiVersion": MEMCACHEDS.api_version, "kind": MEMCACHEDS.kind})
-    body = body if MEMCACHEDS.plural in url else DEPLOYMENT
-    api.answer("PATCH", url, body=body)
-    assert await call(client) == body
-    assert json.loads(api.only.body) == {"x": "ü"}
-    assert api.only.headers["content-type"] == content_type
-
-
-async def test_a_create_has_its_method_path_and_content_type(api: Api, client: ApiClient) -> None:
-    api.answer("POST", "/apis/apps/v1/namespaces/ns/deployments?fieldManager=me", body=DEPLOYMENT)
-    assert await client.create(DEPLOYMENTS, "ns", {"x": "ü"}, field_manager="me") == DEPLOYMENT
-    assert json.loads(api.only.body) == {"x": "ü"}
-    assert api.only.headers["content-type"] == "application/json"
-
-
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ({}, {}),
-        ({"uid": "u"}, {"preconditions": {"uid": "u"}}),
-        (
-            {"uid": "u", "resource_version": "7", "propagation": "Foreground"},
-            {"preconditions": {"uid": "u", "resourceVersion": "7"}, "propagationPolicy": "Foreground"},
-        ),
-    ],
-    ids=["whatever it is", "that one", "in that version, after its dependents"],
-)
-async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependents(
-    api: Api, client: ApiClient, given: dict[str, Any], sent: dict[str, Any]
-) -> None:
-    api.answer("DELETE", ONE_DEPLOYMENT, body=b'{"kind":"Status"}')
-    assert await client.delete(DEPLOYMENTS, "ns", "a", **given) == b'{"kind":"Status"}'
-    assert (api.only.method, api.only.target) == ("DELETE", ONE_DEPLOYMENT)
-    assert json.loads(api.only.body) == sent
-    assert client.writes == {("deployments.apps", "delete"): 1}
-
-
-@pytest.mark.parametrize(("status", "reason", "kind"), [(409, "AlreadyExists", Conflict), (418, "", ApiError)])
-async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
-    api: Api, client: ApiClient, status: int, reason: str, kind: type[ApiError]
-) -> None:
-    body = json.dumps({"kind": "Status", "code": status, "reason": reason, "message": "because"}).encode()
-    api.answer("GET", ONE_DEPLOYMENT, status=status, body=body)
-    with pytest.raises(ApiError) as caught:
-        await client.get(DEPLOYMENTS, "ns", "a")
-    assert type(caught.value) is kind
-    assert (caught.value.status, caught.value.reason, caught.value.message) == (status, reason, "because")
-    assert len(api.calls) == 1
+    async with between(saying(body=DEPLOYMENT)) as (server, client):
+        assert await call(client) == DEPLOYMENT
+    (request,) = server.requests
+    assert (request.method, request.target, json.loads(request.body)) == (method, target, sent)
+    assert request.headers["content-type"] == content_type
 
 
 @pytest.mark.parametrize(
@@ -225,71 +147,39 @@ async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
         (304, b"", "HTTP 304"),
     ],
 )
-async def test_what_no_api_server_answers_is_malformed(
-    api: Api, client: ApiClient, status: int, body: bytes, words: str
-) -> None:
-    api.answer("GET", ONE_DEPLOYMENT, status=status, body=body, Location="http://elsewhere.test/")
-    with pytest.raises(MalformedAnswer) as caught:
-        await client.get(DEPLOYMENTS, "ns", "a")
+async def test_what_no_api_server_answers_is_malformed(status: int, body: bytes, words: str) -> None:
+    async with between(saying(status, body, Location="http://elsewhere.test/")) as (server, client):
+        with pytest.raises(MalformedAnswer) as caught:
+            await get(client)
     assert words in str(caught.value)
-    assert len(api.calls) == 1
+    assert len(server.requests) == 1
 
 
-async def test_a_401_is_tried_once_more_with_a_newer_credential(
-    api: Api, client: ApiClient, credentials: FakeCredentials
-) -> None:
-    credentials.next_token = "second"
-    api.answer("GET", ONE_DEPLOYMENT, status=401)
-    api.answer("GET", ONE_DEPLOYMENT, body=DEPLOYMENT)
-    before = time.monotonic()
-    assert await client.get(DEPLOYMENTS, "ns", "a") == DEPLOYMENT
-    assert [call.headers["authorization"] for call in api.calls] == ["Bearer first", "Bearer second"]
+async def test_a_401_is_tried_once_more_with_a_newer_credential() -> None:
+    credentials, before = FakeCredentials(next_token="second"), time.monotonic()
+    async with between(for_the_second_token, credentials) as (server, client):
+        assert await get(client) == DEPLOYMENT
+    assert [each.headers["authorization"] for each in server.requests] == ["Bearer first", "Bearer second"]
     ((failed_since),) = credentials.refreshes
     assert before <= failed_since <= time.monotonic()
 
 
-@pytest.mark.parametrize(("newer", "calls"), [(None, 1), ("second", 2)])
-async def test_a_401_without_a_newer_credential_or_to_that_too_is_final(
-    api: Api, client: ApiClient, credentials: FakeCredentials, newer: str | None, calls: int
-) -> None:
-    credentials.next_token = newer
-    for _ in range(calls):
-        api.answer("GET", ONE_DEPLOYMENT, status=401)
-    with pytest.raises(Unauthorized):
-        await client.get(DEPLOYMENTS, "ns", "a")
-    assert (len(credentials.refreshes), len(api.calls)) == (1, calls)
+@pytest.mark.parametrize(("newer", "calls"), [(None, 1), ("another", 2)])
+async def test_a_401_without_a_newer_credential_or_to_that_too_is_final(newer: str | None, calls: int) -> None:
+    credentials = FakeCredentials(next_token=newer)
+    async with between(for_the_second_token, credentials) as (server, client):
+        with pytest.raises(Unauthorized):
+            await get(client)
+    assert (len(credentials.refreshes), len(server.requests)) == (1, calls)
 
 
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        (aiohttp.ClientConnectionError("refused"), "refused"),
-        (aiohttp.ClientPayloadError("cut"), "cut"),
-        (OSError(113, "No route to host"), "no route to host"),
-        (ConnectionResetError(), "the connection was closed within the handshake of TLS"),
-        (TimeoutError(), "no answer in time"),
-        (aiohttp.ClientError(), "ClientError"),
-    ],
-)
-async def test_a_failing_transport_is_unreachable_and_named(
-    client: ApiClient, monkeypatch: pytest.MonkeyPatch, failure: Exception, words: str
-) -> None:
-    connect = AsyncMock(side_effect=failure)
-    monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect)
-    with pytest.raises(Unreachable) as caught:
-        await client.get(DEPLOYMENTS, "ns", "a")
-    assert str(caught.value).startswith("GET /apis/apps/v1/namespaces/ns/deployments/a: ")
-    assert words in str(caught.value)
-    assert connect.await_count == 1
-
-
-async def test_a_credential_that_cannot_be_had_is_no_transport_failure(
-    api: Api, client: ApiClient, credentials: FakeCredentials, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(credentials, "headers", AsyncMock(side_effect=AuthenticationUnavailable("log in again")))
-    with pytest.raises(AuthenticationUnavailable):
-        await client.get(DEPLOYMENTS, "ns", "a")
-    assert api.calls == []
+async def test_a_credential_that_cannot_be_had_is_no_transport_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    unavailable = AsyncMock(side_effect=AuthenticationUnavailable("log in again"))
+    monkeypatch.setattr(FakeCredentials, "headers", unavailable)
+    async with between(every) as (server, client):
+        with pytest.raises(AuthenticationUnavailable):
+            await get(client)
+    assert server.requests == []
 
 
 async def test_a_list_in_several_gzip_members_is_whole() -> None:
@@ -320,11 +210,14 @@ async def test_requests_are_counted_by_code_and_writes_by_what_they_wrote() -> N
         await client.patch(DEPLOYMENTS, "shop", "a", {}, field_manager="m", content_type=APPLY_PATCH)
         for _ in range(2):
             await client.patch(DEPLOYMENTS, "shop", "a", {}, field_manager="m", subresource="status")
+        await client.delete(DEPLOYMENTS, "shop", "a")
         with pytest.raises(Conflict):
             await client.patch(DEPLOYMENTS, "shop", "refused", {}, field_manager="m", content_type=APPLY_PATCH)
-        assert client.requests == {(200, "GET"): 1, (200, "POST"): 1, (200, "PATCH"): 3, (409, "PATCH"): 1}
+        answered = {(200, "GET"): 1, (200, "POST"): 1, (200, "PATCH"): 3, (200, "DELETE"): 1, (409, "PATCH"): 1}
+        assert client.requests == answered
         assert client.writes == {
             ("deployments.apps", "create"): 1,
             ("deployments.apps", "apply"): 1,
             ("deployments.apps/status", "patch"): 2,
+            ("deployments.apps", "delete"): 1,
         }

@@ -20,6 +20,7 @@ from tests.unit.operator_runtime.client.client_support import (
     between,
     client_of,
     connection_ended,
+    for_the_second_token,
     refused_watch,
     saying,
     serving,
@@ -94,11 +95,8 @@ async def test_a_stream_that_breaks_in_a_chunk_is_unreachable_after_its_bytes() 
 
 
 async def test_a_401_to_a_watch_fetches_a_newer_credential_for_the_next_one() -> None:
-    async def who(peer: Peer, request: Request) -> None:
-        await peer.answer(200 if request.headers["authorization"] == "Bearer second" else 401)
-
     credentials = FakeCredentials(next_token="second")
-    async with between(who, credentials) as (_, client):
+    async with between(for_the_second_token, credentials) as (_, client):
         with pytest.raises(Unauthorized):
             await refused_watch(client)
         assert len(credentials.refreshes) == 1
@@ -132,6 +130,3 @@ async def test_each_byte_begins_the_silence_anew_and_silence_ends_the_stream(ski
             with pytest.raises(StreamStalled, match="no byte for 70 s"):
                 await silent
         await connection_ended(server)
-
-
-# Compression.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientConnectorError
+from aiohttp import ClientConnectionError, ClientConnectorError, ClientError, ClientPayloadError
 from aiohttp.client_reqrep import ConnectionKey
 
 from operator_runtime.client import connection_pools as connections
@@ -202,6 +202,21 @@ def test_a_connection_that_cannot_be_made_is_described_by_its_address_and_the_re
 ) -> None:
     key = ConnectionKey("api.test", 6443, True, True, None, None, None)
     assert describe(ClientConnectorError(key, error)).startswith(f"api.test:6443: {words}")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ClientConnectionError("refused"), "refused"),
+        (ClientPayloadError("cut"), "cut"),
+        (OSError(113, "No route to host"), "no route to host"),
+        (ConnectionResetError(), "the connection was closed within the handshake of TLS"),
+        (TimeoutError(), "no answer in time"),
+        (ClientError(), "ClientError"),
+    ],
+)
+def test_each_failure_of_a_connection_has_words(error: Exception, words: str) -> None:
+    assert describe(error).startswith(words)
 
 
 async def test_a_proxy_that_refuses_is_named_without_its_password() -> None:

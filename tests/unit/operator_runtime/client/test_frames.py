@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import msgspec
 import pytest
+from hypothesis import given, strategies as st
 
-from operator_runtime.client.errors import Expired, KubeError, MalformedAnswer, ServerError
-from operator_runtime.client.frames import FrameMetadata, frame_of, metadata_of, object_of, page_of, refusal_of
-from tests.unit.operator_runtime.client.watch_support import event, status
+from operator_runtime.client.errors import MalformedAnswer
+from operator_runtime.client.frames import FrameMetadata, LineSplitter, frame_of, metadata_of, object_of, page_of
 from tests.unit.things import thing
+
+TEXT = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r", b"{}"]), max_size=40).map(b"".join)
+
+
+def cut(text: bytes, places: list[int]) -> list[bytes]:
+    """`text` in chunks that end at `places`."""
+    edges = [0, *sorted(place % (len(text) + 1) for place in places), len(text)]
+    return [text[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@given(text=TEXT, places=st.lists(st.integers(min_value=0), max_size=10))
+def test_any_chunking_gives_the_same_lines(text: bytes, places: list[int]) -> None:
+    splitter = LineSplitter()
+    lines = [line for chunk in cut(text, places) for line in splitter.feed(chunk)]
+    *whole, tail = text.split(b"\n")
+    assert lines == [line for line in whole if line]
+    assert splitter.rest() == tail
+
+
+@given(text=TEXT, places=st.lists(st.integers(min_value=0), max_size=10), bound=st.integers(1, 6))
+def test_a_line_over_the_bound_is_refused_however_it_is_cut(text: bytes, places: list[int], bound: int) -> None:
+    splitter = LineSplitter(bound)
+    too_long = any(len(line) > bound for line in text.split(b"\n"))
+    try:
+        for chunk in cut(text, places):
+            splitter.feed(chunk)
+    except MalformedAnswer:
+        assert too_long
+    else:
+        assert not too_long
+
+
+def test_the_message_names_the_bound_and_the_likely_cause() -> None:
+    with pytest.raises(MalformedAnswer, match=r"longer than 3 bytes.*proxy"):
+        LineSplitter(3).feed(b"four")
 
 
 def test_what_was_sent_is_quoted_in_part_also_when_it_is_no_text() -> None:
     with pytest.raises(MalformedAnswer) as caught:
         frame_of(b"\xff" * 1_000_000)
     assert str(caught.value) == "not a watch event: '" + "\N{REPLACEMENT CHARACTER}" * 80 + "'"
-
-
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        (event("ERROR", status(410, "Expired")), Expired),
-        (event("ERROR", {"kind": "Thing"}), ServerError),
-        (json.dumps(status(410, "Expired")).encode(), Expired),
-        (event("RENAMED", thing("a", 1)), MalformedAnswer),
-        (b"{}", MalformedAnswer),
-    ],
-    ids=["an error", "an error of no known shape", "a bare status", "an unknown type", "nothing"],
-)
-def test_a_line_without_an_object_says_what_is_wrong(line: bytes, kind: type[KubeError]) -> None:
-    assert type(refusal_of(frame_of(line), line)) is kind
-
-
-@pytest.mark.parametrize("object_", [b"", b"[]", b'{"metadata":{"name":7}}'])
-def test_of_an_object_without_readable_metadata_nothing_is_told(object_: bytes) -> None:
-    assert metadata_of(msgspec.Raw(object_)) == FrameMetadata()
 
 
 def test_an_object_that_is_nested_deeper_than_a_stack_goes_leaves_all_others_readable() -> None:

@@ -84,8 +84,9 @@ def test_an_object_that_does_not_decode_is_told_and_passed(resumed: Watch[Thing]
     assert resumed.resource_version == "101"
 
 
-def test_an_event_without_an_object_moves_nothing(resumed: Watch[Thing], sink: Sink) -> None:
-    resumed.line(b'{"type":"ADDED"}')
+@pytest.mark.parametrize("more", [b"", b',"object":[]', b',"object":{"metadata":{"name":7}}'])
+def test_an_event_without_a_readable_object_moves_nothing(resumed: Watch[Thing], sink: Sink, more: bytes) -> None:
+    resumed.line(b'{"type":"ADDED"' + more + b"}")
     assert (resumed.resource_version, sink.take()) == ("100", [("unreadable", "", "", False)])
 
 

@@ -19,6 +19,7 @@ from operator_runtime.client.errors import (
     Unauthorized,
     Unreachable,
     classify,
+    classify_event,
     classify_response,
 )
 from operator_runtime.client.watch import Watch
@@ -82,7 +83,8 @@ def test_snapshots_that_expire_at_once_again_and_again_are_asked_for_ever_more_s
 
 # What each other failure of a resumed watch costs.
 
-TOO_LARGE = {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}
+CAUSES = {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}
+TOO_LARGE = classify_event(json.dumps(status(504, "Timeout", details=CAUSES)).encode())
 KEEPS = "100"
 NEW_SNAPSHOT = ""
 
@@ -96,6 +98,7 @@ NEW_SNAPSHOT = ""
         (classify(500), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
         (classify(503, "", "", 5.0), 0.1, 0, Cause.SERVER_ERROR, KEEPS, 5.0 + BACKOFF_FIRST_S),
         (classify(504, "Timeout"), 0.1, 0, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
+        (TOO_LARGE, 20.0, 300, Cause.TOO_LARGE, NEW_SNAPSHOT, 1.0 + BACKOFF_FIRST_S),
         (classify(401), 0.1, 0, Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
         (classify(403), 0.1, 0, Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
         (TEXT_404, 0.1, 0, Cause.NOT_FOUND, KEEPS, BACKOFF_FIRST_S),
@@ -129,25 +132,6 @@ def test_what_ends_a_resumed_watch_decides_what_follows(
     assert (pause.cause, resumed.resource_version) == (cause, version)
     assert pause.seconds == pytest.approx(delay_s)
     assert pause.failures == (0 if cause is Cause.CLOSED else 1)
-
-
-@pytest.mark.parametrize(
-    ("object_", "cause", "version", "delay_s"),
-    [
-        (status(429, "TooManyRequests", details={"retryAfterSeconds": 3}), Cause.THROTTLED, KEEPS, 3 + BACKOFF_FIRST_S),
-        (status(500, "InternalError"), Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
-        (status(403, "Forbidden"), Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
-        (status(401, "Unauthorized"), Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
-        (status(504, "Timeout", details=TOO_LARGE), Cause.TOO_LARGE, NEW_SNAPSHOT, 1 + BACKOFF_FIRST_S),
-        ({"kind": "Thing"}, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
-    ],
-)
-def test_an_error_event_in_the_middle_is_judged_like_an_answer(
-    resumed: Watch[Thing], object_: object, cause: Cause, version: str, delay_s: float
-) -> None:
-    pause = resumed.ended(raised(resumed.line, event("ERROR", object_)), 20.0, 300)
-    assert (pause.cause, resumed.resource_version) == (cause, version)
-    assert pause.seconds == pytest.approx(delay_s)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from typing import Any
 from operator_runtime.client.retry import Backoff
 from operator_runtime.controller.controller import Controller, ReconcileOutcome, Result
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
-
-DEADLINE_S = 60.0
+from tests.unit.operator_runtime.running import DEADLINE_S, running
 
 Step = Result | BaseException | Callable[[], Awaitable[Result]]
 
@@ -61,16 +60,6 @@ class Outcomes:
 
 def quick_queue() -> AsyncWorkQueue[str]:
     return AsyncWorkQueue(backoff=Backoff(first_s=0.001, longest_s=0.002))
-
-
-@asynccontextmanager
-async def running(controller: Controller[str]) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(controller.run())
-    try:
-        yield task
-    finally:
-        controller.stop()
-        await asyncio.wait_for(task, DEADLINE_S)
 
 
 @asynccontextmanager

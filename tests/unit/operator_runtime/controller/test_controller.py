@@ -42,15 +42,14 @@ from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY, OUTAGE_LONGEST_S
 from tests.unit.operator_runtime.controller.controller_support import (
-    DEADLINE_S,
     Outcomes,
     Reconciler,
     Step,
     never,
     playing,
     quick_queue,
-    running,
 )
+from tests.unit.operator_runtime.running import DEADLINE_S, running
 from tests.unit.operator_runtime.workqueue.queue_support import failures_of
 
 # What an end means
@@ -73,6 +72,18 @@ async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error
         ]
         assert controller.queue.retries == 2
         assert failures_of(controller.queue, "a") == 0
+
+
+async def test_a_cache_that_is_behind_is_no_failure_and_waited_for_as_long_as_it_says() -> None:
+    async with playing(Reconciler(Unreachable("refused"), StaleCache("behind", retry_s=3600.0))) as (
+        controller,
+        outcomes,
+    ):
+        assert await outcomes.wait_for(2) == [ReconcileOutcome.ERROR, ReconcileOutcome.REQUEUE_AFTER]
+        assert failures_of(controller.queue, "a") == 0
+        deadline = controller.queue.next_deadline()
+        assert deadline is not None
+        assert deadline - controller.queue.clock() > 3000.0
 
 
 @pytest.mark.parametrize("seconds", [-1, math.nan, "5", timedelta(seconds=5), None])

@@ -68,15 +68,15 @@ def test_a_bug_brings_its_traceback_once(logged: Logged) -> None:
     assert [bool(record.exc_info) for record in logged.caplog.records] == [True, False]
 
 
-def test_the_same_failure_is_repeated_at_intervals_that_double_up_to_an_hour(logged: Logged) -> None:
+def test_a_failure_that_differs_in_numbers_alone_is_the_same_and_told_again_after_a_minute(logged: Logged) -> None:
     times = []
-    for second in range(0, 4 * 3600, 10):
+    for second in range(0, 180, 10):
         logged.clock.advance_to(float(second))
         before = len(logged.lines)
         logged.failed(ServerError(503, message=f"resourceVersion {second}: overloaded"))
         if len(logged.lines) > before:
             times.append(second)
-    assert times == [0, 60, 180, 420, 900, 1860, 3780, 7380, 10980]
+    assert times == [0, 60]
 
 
 def test_recovery_is_said_once_and_only_after_a_failure(logged: Logged) -> None:

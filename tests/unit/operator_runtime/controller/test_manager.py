@@ -15,8 +15,9 @@ from operator_runtime.client.errors import Forbidden
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 from operator_runtime.controller import manager as manager_module
 from operator_runtime.controller.manager import Manager, UnexpectedEndError
+from operator_runtime.testing.waiting import async_until
+from tests.unit.operator_runtime.running import DEADLINE_S, settle
 
-DEADLINE_S = 60.0
 SERVICES = Resource("", "v1", "services", "Service")
 
 
@@ -101,7 +102,7 @@ async def test_a_stop_before_the_sync_or_the_election_ends_it_without_any_contro
     manager.add_runnable(Part("controller", story))
     manager.add_reflector(Watch(PODS, story, synced=not elected))
     running = asyncio.create_task(run(manager, stop))
-    await _turns_of_patience()
+    await settle()
     stop.set()
     await running
     assert story == ["pods watched", "pods no longer watched"]
@@ -121,12 +122,12 @@ async def test_a_late_sync_is_said_once_and_again_when_fewer_are_missing(
         "nothing is reconciled yet: still waiting for the first list of deployments.apps in namespace here",
     ]
     running = asyncio.create_task(run(manager, stop))
-    await _until(lambda: bool(caplog.messages))
-    await _turns_of_patience()
+    await async_until("it waits without a word", lambda: bool(caplog.messages))
+    await settle()
     assert caplog.messages == logged[:1]
     watches[0].synced.set()
-    await _until(lambda: len(caplog.messages) > 1)
-    await _turns_of_patience()
+    await async_until("it does not say it again", lambda: len(caplog.messages) > 1)
+    await settle()
     assert caplog.messages == logged
     stop.set()
     await running
@@ -146,7 +147,7 @@ async def test_an_optional_cache_is_waited_for_until_it_is_there_or_refused(
     assert manager.awaited == [needed]
     running = asyncio.create_task(run(manager, stop))
     there.complete("1")
-    await _turns_of_patience()
+    await settle()
     assert not controller.began.is_set()
     assert not manager.settled
     refused.refuse(Forbidden(403, "Forbidden", "services is forbidden"))
@@ -208,18 +209,6 @@ async def test_an_exception_is_passed_on(story: list[str], of_the_election: bool
         await run(manager, asyncio.Event())
 
 
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - a log has no event to wait for
-            await asyncio.sleep(0)
-
-
-async def _turns_of_patience() -> None:
-    """Enough for several more warnings, if there were any: each takes one turn of the loop or two."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 class Election:
     """Is won when the test says so; an error of the test's loses it."""
 
@@ -238,7 +227,7 @@ async def test_workers_wait_for_leadership_with_warm_caches_and_services_do_not(
     manager.add_reflector(Watch(PODS, story))
     running = asyncio.create_task(run(manager, stop))
     await recorder.began.wait()
-    await _turns_of_patience()
+    await settle()
     assert story == ["recorder runs", "pods watched"]
     election.won.set_result(None)
     await controller.began.wait()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from operator_runtime.diagnostics.callback_errors import CallbackErrors, check_plain, described
+from operator_runtime.diagnostics.report_pace import FIRST_PAUSE_S
 from operator_runtime.testing.clock import FakeClock
 
 
@@ -27,41 +28,19 @@ class Chooser:
     def __call__(self) -> None: ...
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-def test_a_failure_brings_its_traceback_when_it_is_new_and_is_then_told_at_growing_intervals(
-    clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    callback_errors, reported_at = CallbackErrors(clock), []
-    begin = clock.now
-    for minute in range(200):
-        for number in range(2):
-            callback_errors.report(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
-        if caplog.records:
-            reported_at.append(minute)
-            has_traceback = [record.exc_info is not None for record in caplog.records]
-            assert has_traceback == [minute == 0]
-            caplog.clear()
-        clock.advance(60.0)
-    assert clock.now == begin + 200 * 60
-    assert reported_at == [0, 1, 3, 7, 15, 31, 63, 123, 183]
-
-
-def test_how_often_it_failed_unheard_is_told_with_the_next_line(
+def test_a_failure_brings_its_traceback_when_it_is_new_and_its_number_when_it_is_told_again(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     callback_errors = CallbackErrors(clock)
-    for _ in range(4):
-        callback_errors.report(chosen, "Shop a", "Nothing is done.", KeyError("x"))
-    clock.advance(60.0)
-    callback_errors.report(chosen, "Shop a", "Nothing is done.", KeyError("x"))
+    for number in range(4):  # errors that differ in numbers alone are one failure, whatever it is about
+        callback_errors.report(chosen, f"Shop {number}", "Nothing is done.", KeyError(f"label {number}"))
+    clock.advance(FIRST_PAUSE_S)
+    callback_errors.report(chosen, "Shop a", "Nothing is done.", KeyError("label 7"))
     assert [line.partition(" failed for ")[2] for line in caplog.messages] == [
-        "Shop a: KeyError: 'x'. Nothing is done.",
-        "Shop a: KeyError: 'x'. Nothing is done. It failed 3 more times since this was last reported.",
+        "Shop 0: KeyError: 'label 0'. Nothing is done.",
+        "Shop a: KeyError: 'label 7'. Nothing is done. It failed 3 more times since this was last reported.",
     ]
+    assert [record.exc_info is not None for record in caplog.records] == [True, False]
 
 
 def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:

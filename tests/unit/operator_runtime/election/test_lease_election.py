@@ -213,17 +213,6 @@ async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_it
     assert standing.slow_paths == 1
 
 
-async def test_a_lease_that_was_taken_unseen_ends_the_process_at_its_next_renewal(at: World) -> None:
-    async with stood(at) as standing:
-        await elected(standing)
-        at.hold("them")
-        await at.end()
-        assert not standing.leading
-    assert at.ends == [1]
-    assert at.holder == "them"
-    assert standing.slow_paths == 1
-
-
 async def test_a_lease_that_somebody_deletes_is_made_again_before_its_next_renewal(at: World) -> None:
     at.watchable = True
     async with stood(at, UNHURRIED) as standing:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from operator_runtime.client.api_client import ApiClient
@@ -14,8 +12,8 @@ from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import START_S, FakeClock
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
+from tests.unit.operator_runtime.running import running, settle
 
-DEADLINE_S = 60.0
 SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
 # 2026-11-21T10:00:00.123456Z
 NOW_NS = 1_795_255_200_123_456_789
@@ -81,25 +79,10 @@ def emit(recorder: EventRecorder, regarding: ObjectReference = SHOP, **fields: A
     recorder.emit(regarding, **whole)
 
 
-@asynccontextmanager
-async def running(recorder: EventRecorder) -> AsyncIterator[None]:
-    task = asyncio.create_task(recorder.run())
-    try:
-        yield
-    finally:
-        recorder.stop()
-        await asyncio.wait_for(task, DEADLINE_S)
-
-
 async def write_all(recorder: EventRecorder) -> None:
     """Run for as long as there is something to write now, then flush."""
     async with running(recorder):
         pass
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 def objects(number: int) -> list[ObjectReference]:

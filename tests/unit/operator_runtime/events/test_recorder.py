@@ -19,17 +19,15 @@ from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (
-    DEADLINE_S,
     NOW_NS,
     FakeApi,
     Recording,
     emit,
     objects,
     recorder_of,
-    running,
-    settle,
     write_all,
 )
+from tests.unit.operator_runtime.running import DEADLINE_S, running, settle
 
 # What is written
 

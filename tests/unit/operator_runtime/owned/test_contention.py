@@ -90,19 +90,6 @@ def test_repairs_that_are_far_apart_are_no_contention(bench: Bench, apart_s: flo
     assert bench.contested == contested
 
 
-def test_a_repair_counts_for_as_long_as_the_window_whatever_came_before(bench: Bench) -> None:
-    """A bucket that is full again at once, a window after its first token, would let eight pass within a moment."""
-    bench.repair()
-    bench.clock.advance(WINDOW_S - 1.0)
-    for _ in range(REPAIRS - 2):
-        bench.repair()
-    bench.clock.advance(1.0)
-    bench.repair()
-    assert not bench.contested, "the first is a window ago"
-    bench.repair()
-    assert bench.contested
-
-
 def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench: Bench) -> None:
     for _ in range(REPAIRS - 1):
         assert not bench.is_last()
@@ -165,14 +152,6 @@ def test_of_several_objects_a_reconcile_repairs_one_and_each_has_its_turn(bench:
     assert repaired_each == [[], ["Deployment"], [], ["Service"], [], ["Budget"], [], ["Deployment"]]
 
 
-def test_the_turn_of_an_object_that_needs_it_no_more_is_not_waited_for(bench: Bench) -> None:
-    bench.contend()
-    assert [bench.repaired_of("Deployment", "Service") for _ in range(2)] == [[], ["Deployment"]]
-    assert bench.contention.requeue_after_s(KEY) == CONTESTED_EVERY_S
-    repaired_each = [bench.repaired_of("Deployment") for _ in range(4)]
-    assert repaired_each == [[], [], ["Deployment"], []], "one reconcile goes by"
-
-
 def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_reconcile(bench: Bench) -> None:
     bench.contend()
     bench.repaired_of()
@@ -233,18 +212,6 @@ def test_what_happened_once_does_not_stay_for_ever_and_contention_does(bench: Be
     assert bench.contested
     bench.states.forget(KEY)
     assert bench.contention.wait_s(KEY, 1) == 0.0
-
-
-def test_an_object_is_forgotten_when_nothing_was_put_right_for_the_window_and_no_sooner(bench: Bench) -> None:
-    bench.contention.repaired(OTHER, 1, OF, IMAGE, "", digest=None)
-    bench.clock.advance(WINDOW_S - 0.001)
-    bench.repair()
-    assert len(bench.states) == 2
-    for later_s in (0.001, 2 * WINDOW_S):
-        bench.clock.advance(later_s)
-        bench.repair()
-        assert len(bench.states) == 1
-        bench.contention.repaired(OTHER, 1, OF, IMAGE, "", digest=None)
 
 
 def test_a_change_by_the_user_takes_no_objects_turn() -> None:

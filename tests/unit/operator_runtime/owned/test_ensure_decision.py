@@ -124,15 +124,3 @@ def test_only_an_object_of_the_owners_that_is_not_going_is_deleted() -> None:
     assert removal(owner(), None) == removal(owner(), deployment(owned=False)) == EnsureResult(None)
     going = EnsureResult(None, "The Deployment is being deleted.")
     assert removal(owner(), deployment(deletionTimestamp="now")) == going
-
-
-@pytest.mark.parametrize(
-    ("answer", "found", "reverted"),
-    [(deployment(), (COLOR,), True), (deployment(), (), False), (deployment(owned=False), (COLOR,), False)],
-)
-def test_an_update_whose_answer_differs_as_before_was_reverted(
-    answer: Any, found: tuple[Difference, ...], reverted: bool
-) -> None:
-    why = decider(*found).reverted(owner(), {}, answer, Update((COLOR,), (COLOR,), disowned=False))
-    assert bool(why) is reverted
-    assert not reverted or str(COLOR) in why

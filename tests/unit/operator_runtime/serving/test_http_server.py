@@ -7,7 +7,6 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import pytest
 from aiohttp.web import BaseRequest
@@ -18,44 +17,11 @@ from operator_runtime.serving.http_server import PIECE_BYTES, HttpServer
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.settings.listen_address import ListenAddress, parse_address
+from tests.unit.operator_runtime.http import Client, connected, get_bytes
+from tests.unit.operator_runtime.running import DEADLINE_S
 
-DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
 Handler = Callable[[BaseRequest], Awaitable[HttpResponse]]
-
-
-@dataclass(slots=True)
-class Client:
-    """One connection."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def exchange(self, data: bytes) -> bytes:
-        """Send bytes; the head and the body of the answer."""
-        self.writer.write(data)
-        async with asyncio.timeout(DEADLINE_S):
-            head = await self.reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-            return head + await self.reader.readexactly(length)
-
-    async def closed(self) -> bool:
-        """Whether the server ends the connection."""
-        async with asyncio.timeout(DEADLINE_S):
-            try:
-                return await self.reader.read() == b""
-            except ConnectionError:
-                return True
-
-
-@asynccontextmanager
-async def connected(server: HttpServer) -> AsyncIterator[Client]:
-    host, _, port = server.url.removeprefix("http://").rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
-        yield Client(reader, writer)
-    finally:
-        writer.transport.abort()
 
 
 async def echo(request: BaseRequest) -> HttpResponse:
@@ -64,17 +30,13 @@ async def echo(request: BaseRequest) -> HttpResponse:
 
 @asynccontextmanager
 async def client_of(handler: Handler = echo) -> AsyncIterator[Client]:
-    async with HttpServer("test", "--flag", ANY_PORT, handler) as server, connected(server) as client:
+    async with HttpServer("test", "--flag", ANY_PORT, handler) as server, connected(server.url) as client:
         yield client
-
-
-def get(path: str, *headers: str) -> bytes:
-    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: here", *headers, "", ""]).encode()
 
 
 async def test_a_request_is_answered_and_the_connection_ends() -> None:
     async with client_of() as client:
-        for byte in get("/slow")[:-1]:
+        for byte in get_bytes("/slow")[:-1]:
             client.writer.write(bytes([byte]))
             await client.writer.drain()
         answer = await client.exchange(b"\n")
@@ -132,7 +94,7 @@ async def test_an_answer_has_its_length_forbids_guessing_what_it_is_and_names_no
         return HttpResponse(401, b"no\n", headers={"WWW-Authenticate": "Bearer"})
 
     async with client_of(refused) as client:
-        head, _, body = (await client.exchange(get("/"))).partition(b"\r\n\r\n")
+        head, _, body = (await client.exchange(get_bytes("/"))).partition(b"\r\n\r\n")
         first, *lines = head.decode().splitlines()
         assert (first, body) == ("HTTP/1.1 401 Unauthorized", b"no\n")
         assert sorted(line for line in lines if not line.startswith("Date: ")) == [
@@ -147,7 +109,7 @@ async def test_an_answer_has_its_length_forbids_guessing_what_it_is_and_names_no
 
 async def test_the_answer_to_a_head_says_how_long_it_would_be_and_ends() -> None:
     async with client_of() as client:
-        client.writer.write(get("/four").replace(b"GET", b"HEAD"))
+        client.writer.write(get_bytes("/four").replace(b"GET", b"HEAD"))
         assert b"Content-Length: 5\r\n" in await client.reader.readuntil(b"\r\n\r\n")
         assert await client.closed()
 
@@ -160,7 +122,7 @@ async def test_a_long_answer_arrives_whole(size: int) -> None:
         return HttpResponse(200, body)
 
     async with client_of(long) as client:
-        assert (await client.exchange(get("/"))).partition(b"\r\n\r\n")[2] == body
+        assert (await client.exchange(get_bytes("/"))).partition(b"\r\n\r\n")[2] == body
 
 
 async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
@@ -168,7 +130,7 @@ async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: 
         raise RuntimeError("secret")
 
     async with client_of(broken) as client:
-        answer = await client.exchange(get("/x"))
+        answer = await client.exchange(get_bytes("/x"))
         assert answer.startswith(b"HTTP/1.1 500")
         assert b"secret" not in answer
     assert "test: cannot answer /x" in caplog.text
@@ -196,22 +158,22 @@ async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch
 async def test_it_serves_until_the_end_of_its_block_and_ends_its_connections() -> None:
     async with AsyncExitStack() as kept:
         async with HttpServer("test", "--flag", ANY_PORT, echo) as server:
-            client = await kept.enter_async_context(connected(server))
-            await client.exchange(get("/"))
+            client = await kept.enter_async_context(connected(server.url))
+            await client.exchange(get_bytes("/"))
         assert await client.closed()
     with pytest.raises(ConnectionError):
-        async with connected(server):
+        async with connected(server.url):
             pass
 
 
 async def test_peers_that_vanish_are_no_news(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with HttpServer("test", "--flag", ANY_PORT, echo) as server:
-        async with connected(server) as client:
+        async with connected(server.url) as client:
             client.writer.write(b"GET /")
             await client.writer.drain()
-        async with connected(server) as client:
-            await client.exchange(get("/"))
+        async with connected(server.url) as client:
+            await client.exchange(get_bytes("/"))
     assert not caplog.records
 
 

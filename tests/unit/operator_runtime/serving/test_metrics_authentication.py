@@ -29,9 +29,9 @@ from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.settings.listen_address import ListenAddress
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
-from tests.unit.operator_runtime.http import get
+from tests.unit.operator_runtime.http import connected, get, get_bytes
+from tests.unit.operator_runtime.running import DEADLINE_S, settle
 
-DEADLINE_S = 60.0
 SHOPS = "/metrics/shops"
 
 USER = {"uid": "u-1", "groups": ["a", "b"], "extra": {"key": ["value"]}}
@@ -192,11 +192,6 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
 MALFORMED = "10.0.0.66"
 
 
-async def settled() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 class UnknownTokens:
     """Requests with bogus tokens, none of which the API server answers before it may."""
 
@@ -208,7 +203,7 @@ class UnknownTokens:
         self._reviews = reviews
 
     async def waiting(self) -> int:
-        await settled()
+        await settle()
         assert {task.result() for task in self.tasks if task.done()} <= {429}
         return sum(not task.done() for task in self.tasks)
 
@@ -225,7 +220,7 @@ async def test_few_unknown_tokens_wait_and_the_others_are_told_to_come_again(
     unknown = UnknownTokens(authentication, reviews, addresses=addresses)
     assert await unknown.waiting() == wait
     scrape = asyncio.create_task(status_of(authentication, "Bearer good", peer="10.0.0.1"))
-    await settled()
+    await settle()
     assert await unknown.answered() == {401, 429}
     assert await scrape == (200 if addresses == 1 else 429), "a new scraper gets its turn, among others' of one address"
     assert await status_of(authentication, "Bearer another", peer=f"{MALFORMED}.0") == 401, "there is room again"
@@ -262,23 +257,16 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
     metrics = Scrapes(Metrics(), authentication.refusal)
     server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
 
-    async def send_scrape(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
-        writer.write(f"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
-        return reader, writer
-
-    async def scraped() -> bytes:
-        reader, writer = await send_scrape("good")
-        status = await reader.readline()
-        writer.close()
-        return status
+    async def scraped(token: str = "good") -> bytes:
+        async with connected(server.url) as client:
+            client.writer.write(get_bytes("/metrics", f"Authorization: Bearer {token}"))
+            return await client.reader.readline()
 
     async with server, asyncio.timeout(DEADLINE_S):
         assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         clock.advance(ALLOWED_S)
         reviews.go_on = asyncio.Event()
-        unknown = [await send_scrape(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
-        status_lines = [asyncio.create_task(reader.readline()) for reader, _ in unknown]
+        status_lines = [asyncio.create_task(scraped(f"bogus-{number}")) for number in range(MAX_CONNECTIONS)]
         # Those that may not wait are told so, which shows that all were taken in.
         for each in islice(asyncio.as_completed(status_lines), MAX_CONNECTIONS - MAX_UNKNOWN_OF_ADDRESS):
             assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
@@ -286,8 +274,6 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
             assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         reviews.go_on.set()
         await asyncio.gather(*status_lines)
-        for _, writer in unknown:
-            writer.close()
 
 
 def test_no_more_is_remembered_than_is_bearable() -> None:

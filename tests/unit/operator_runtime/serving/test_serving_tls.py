@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import ssl
@@ -21,6 +20,7 @@ from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE, CertificateFiles, self_signed_context
 from operator_runtime.settings.listen_address import ListenAddress
+from tests.unit.operator_runtime.http import connected, get_bytes
 from tests.unit.operator_runtime.series import series
 
 FLAG = "--cert-dir"
@@ -47,18 +47,10 @@ def trusting() -> ssl.SSLContext:
 
 async def shown_names(context: ssl.SSLContext) -> list[str]:
     """For which names the certificate is that a client without SNI is shown."""
-    async with HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), hello, context) as server:
-        return await _names(server.url)
-
-
-async def _names(url: str) -> list[str]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=trusting())
-    try:
-        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        assert (await reader.read()).endswith(b"hello")
-        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    finally:
-        writer.transport.abort()
+    server = HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), hello, context)
+    async with server, connected(server.url, trusting()) as client:
+        assert (await client.exchange(get_bytes("/"))).endswith(b"hello")
+        der = client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     names = x509.load_der_x509_certificate(der).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     return [str(each.value) for each in names.value]
 

@@ -10,6 +10,7 @@ from operator_runtime.settings.listen_address import parse_address
 from operator_runtime.settings.runtime_settings import RuntimeSettings
 from operator_runtime.settings.schema import Schema, SettingsError
 from operator_runtime.settings.setting import setting
+from operator_runtime.settings.timing import Timing
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 
@@ -197,6 +198,9 @@ class TestLeaderElection:
     def test_the_least_that_fits_is_taken(self) -> None:
         given = {"leader_elect_lease_duration_s": "12", "leader_elect_retry_period_s": "5"}
         assert load_settings(given).leader_elect_lease_duration_s == 12
+
+    def test_a_request_that_hangs_leaves_time_for_another(self) -> None:
+        assert 2 * Timing().request_timeout_s <= Timing().renew_deadline_s
 
     @pytest.mark.parametrize("name", ["UPPER", "-lock", "a..b", "x" * 254])
     def test_a_name_that_no_lease_can_have_is_refused(self, name: str) -> None:

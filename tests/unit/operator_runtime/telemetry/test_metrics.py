@@ -22,7 +22,8 @@ from operator_runtime.telemetry.metrics import (
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import WorkQueue
-from tests.unit.operator_runtime.controller.controller_support import DEADLINE_S, Reconciler, Step, running
+from tests.unit.operator_runtime.controller.controller_support import Reconciler, Step
+from tests.unit.operator_runtime.running import DEADLINE_S, running
 from tests.unit.operator_runtime.series import series
 from tests.unit.operator_runtime.workqueue.queue_support import steady_backoff
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import urllib.request
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 
@@ -12,6 +11,7 @@ import pytest
 from operator_runtime import Operator, Program, RuntimeSettings
 from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.running import OperatorEndedError, settings_of
+from tests.unit.operator_runtime.http import fetched
 from tests.unit.operator_runtime.testing.greetings import CRD, set_up
 
 
@@ -131,9 +131,5 @@ async def test_an_operator_that_is_begun_in_a_fixture_ends_in_another_task_and_w
 async def test_an_operator_without_watches_listens_when_the_block_begins(simulator: SimulatedCluster) -> None:
     async with simulator.operator(serving(Ends()), metrics_bind_address="127.0.0.1:0") as operator:
         assert set(operator.urls) == {"metrics"}
-
-        def status() -> int:
-            with urllib.request.urlopen(f"{operator.urls['metrics']}/metrics", timeout=60) as answer:
-                return int(answer.status)
-
-        assert await asyncio.to_thread(status) == 200
+        status, _ = await fetched(f"{operator.urls['metrics']}/metrics")
+        assert status == 200

@@ -92,6 +92,7 @@ LONG = "/" + "a" * 300
         (None, {"KUBECONFIG": "/nowhere:/else"}, "KUBECONFIG=/nowhere:/else: none of these files exists"),
         (LONG, {}, "cannot be read .File name too long.; check its path"),
         (None, {"KUBECONFIG": LONG}, "cannot be read .File name too long.; check its path"),
+        (".", {}, "cannot be read .Is a directory.; check its path"),
         (None, {"HOME": LONG}, "cannot be read .File name too long.; check its path"),
     ],
 )

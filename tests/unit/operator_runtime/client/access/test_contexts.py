@@ -134,12 +134,6 @@ def test_the_servers_url_is_taken_as_kubectl_does(tmp_path: Path, entry: dict[st
     assert load(tmp_path, entry).server == server
 
 
-@pytest.mark.parametrize("server", [None, "", "unix:///run/api.sock"])
-def test_a_server_that_is_no_url_is_refused(tmp_path: Path, server: str | None) -> None:
-    with pytest.raises(NoClusterAccess, match="cluster c in ~/config: server is not a URL such as https://"):
-        load(tmp_path, {"server": server})
-
-
 def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: Path) -> None:
     environ = {"HTTPS_PROXY": "http://env:1"}
     cluster = {"server": "https://api.test"}
@@ -162,42 +156,6 @@ def test_a_context_that_is_not_there_or_names_what_is_not_is_explained(
 ) -> None:
     with pytest.raises(NoClusterAccess, match=message):
         load(tmp_path, context=context, user={})
-
-
-@pytest.mark.parametrize(
-    ("current", "message"),
-    [(None, "no context is chosen: give --context"), ("old", "current-context old: no such context exists")],
-)
-def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | None, message: str) -> None:
-    (tmp_path / "config").write_text(yaml.safe_dump({"current-context": current}))
-    config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
-    with pytest.raises(NoClusterAccess, match=f"{message}.*~/config has no context"):
-        context_access(config, None, environ={})
-
-
-@pytest.mark.parametrize(
-    ("user", "message"),
-    [
-        ({"client-certificate": "a.crt"}, "client-certificate and client-key go together"),
-        ({"client-key-data": f"*{SECRET}"}, "client-key-data is not base64"),
-        ({"token": f"{SECRET} x"}, "token holds white space"),
-        ({"as": "admin", "token": SECRET}, "impersonation .* is not supported"),
-        ({"auth-provider": {"name": "gcp", "config": {"access-token": SECRET}}}, "gke-gcloud-auth-plugin"),
-        ({"auth-provider": {"name": "own"}}, "use an exec plugin"),
-        ({"exec": {"command": "aws"}}, "apiVersion must be one of client.authentication.k8s.io/v1, "),
-        (
-            {"exec": {"command": "aws", "apiVersion": EXEC_V1, "interactiveMode": "Always"}},
-            "interactiveMode is Always, but an operator asks nobody",
-        ),
-    ],
-)
-def test_a_user_that_cannot_be_served_is_refused_in_plain_words(
-    tmp_path: Path, user: dict[str, object], message: str
-) -> None:
-    with pytest.raises(NoClusterAccess, match=message) as failure:
-        load(tmp_path, user=user)
-    assert "user u in ~/config" in str(failure.value)
-    assert SECRET not in str(failure.value)
 
 
 # Answers with what it was token as its token, and counts its runs.

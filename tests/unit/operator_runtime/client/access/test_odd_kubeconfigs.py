@@ -63,6 +63,7 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
     message = str(failure.value)
     assert message.isprintable()
     assert SECRET not in message
+    assert failure.value.__suppress_context__ or failure.value.__context__ is None
     assert "~/config" in message or isinstance(failure.value, Unreachable)
     return message
 
@@ -91,11 +92,17 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         ("[]", "not a kubeconfig: Expected `object`, got `array`; correct it there"),
         (text(user="token: 1"), r"got `int` - at `\$.users\[0\].user.token`; correct it there"),
         ("clusters: [null]", r"at `\$.clusters\[0\]`"),
+        ("clusters: [{cluster: {server: x}}]", "missing required field `name`"),
+        (f"users:\n- name: u\n  user: {{password: *{SECRET}}}\n", "config, line 3, column 20: not valid YAML"),
+        (f"{SECRET}\n", "not a kubeconfig"),
         # Names.
         ('current-context: "a\\nb"\n', r"current-context 'a\\nb': no such context exists"),
         ('current-context: m\ncontexts: [{name: m}, {name: "a\\nb"}]', "names the cluster None"),
         (text(context=", namespace: ../x"), "context m of ~/config: no namespace can be called '../x'; use at most 63"),
+        ("users: []", "no context is chosen: give --context.*~/config has no context"),
         # Addresses.
+        (text(cluster="server: null"), "cluster c in ~/config: server is not a URL such as https://"),
+        (text(cluster="server: 'unix:///run/api.sock'"), "cluster c in ~/config: server is not a URL such as https://"),
         (text(cluster=f"server: 'https://{LONG_LABEL}.test'"), "cluster c in ~/config: server .* no host of such"),
         (text(cluster='server: "https://a\\0b"'), "white space or control characters"),
         (text(cluster=f"server: 'admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
@@ -124,7 +131,15 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (text(user='client-certificate: "a\\0b", client-key: k'), "client-certificate of user u .* correct its path"),
         (text(user="client-certificate-data: YQ==, client-key-data: YQ=="), "take both from one place"),
         (text(user='tokenFile: "a\\0b"'), r"a\\x00b' cannot be read .*correct tokenFile of user u in ~/config"),
+        # Users.
+        (text(user="client-certificate: a.crt"), "user u in ~/config: client-certificate and client-key go together"),
+        (text(user=f"client-key-data: '*{SECRET}'"), "user u in ~/config: client-key-data is not base64"),
+        (text(user=f"token: {SECRET} x"), "user u in ~/config: token holds white space"),
+        (text(user=f"as: admin, token: {SECRET}"), "user u in ~/config: impersonation .* is not supported"),
+        (text(user=f"auth-provider: {{name: gcp, config: {{access-token: {SECRET}}}}}"), "gke-gcloud-auth-plugin"),
         # Plugins.
+        (text(user="exec: {command: aws}"), "user u in ~/config: apiVersion must be one of client.authentication"),
+        (text(user=f"exec: {{command: aws, interactiveMode: Always, {EXEC}}}"), "Always, but an operator asks nobody"),
         (text(user=f"exec: {{command: '', {EXEC}}}"), "exec of user u in ~/config: command is empty; name the plugin"),
         (text(user=f'exec: {{command: "a\\nb", {EXEC}}}'), r"no command 'a\\nb'"),
         (text(user=f'exec: {{command: "./a\\0b", {EXEC}}}'), "embedded null byte.*correct `command`"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from operator_runtime import load_cert_chain
 from operator_runtime.client.access.tls import ClientCertificate, ClientTls, Pem
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.testing.clock import FakeClock
@@ -167,3 +168,11 @@ def test_a_file_missing_at_the_start_is_named(tmp_path: Path) -> None:
         tls.context()
     (tmp_path / "ca.crt").write_bytes(AUTHORITY.pem)
     assert tls.context().verify_mode == ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize("pem", ["", "no PEM", "another's key", "an encrypted key"])
+def test_what_is_no_certificate_with_its_key_is_refused_and_nobody_asked_for_a_passphrase(pem: str) -> None:
+    jane = AUTHORITY.issue("jane", passphrase=b"secret" if pem == "an encrypted key" else None)
+    key = AUTHORITY.issue("eve").key if pem == "another's key" else jane.key
+    with pytest.raises(ssl.SSLError):
+        load_cert_chain(trusting().context(), jane.chain + key if pem.startswith("an") else pem.encode())

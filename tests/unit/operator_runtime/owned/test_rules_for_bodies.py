@@ -1,8 +1,7 @@
-"""Objects that are kept by bodies of dicts: which differ, and that one patch makes of them what a new one would be."""
+"""Objects that are kept by bodies of dicts: what differs, beside what `test_patch_model` tries."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -10,17 +9,7 @@ import pytest
 
 from operator_runtime import Client, typed
 from operator_runtime.owned.ensure_rules import rules_for_bodies
-from operator_runtime.testing.cluster import SimulatedCluster
-from tests.unit.operator_runtime.owned.bodies_kept import (
-    CHANGES_NOTHING,
-    CHANGES_SOMETHING,
-    CLERK,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    deployment,
-    otherwise,
-    words,
-)
+from tests.unit.operator_runtime.owned.bodies_kept import CLERK, CONFIG_MAPS, DEPLOYMENTS, deployment, words
 
 PLACE = {"namespace": "default", "name": "a"}
 
@@ -29,36 +18,8 @@ class Nothing(msgspec.Struct, frozen=True):
     """A model that names none of a kind's fields."""
 
 
-@pytest.fixture(scope="module")
-def shared_simulator() -> Iterator[SimulatedCluster]:
-    with SimulatedCluster() as started:
-        yield started
-
-
-@pytest.fixture
-async def client(shared_simulator: SimulatedCluster) -> AsyncIterator[Client]:
-    async with shared_simulator.client() as client:
-        yield client
-
-
-@pytest.fixture
-async def somebody(shared_simulator: SimulatedCluster) -> AsyncIterator[Client]:
-    async with shared_simulator.client(name="somebody") as client:
-        yield client
-
-
 def placed(desired: dict[str, Any]) -> dict[str, Any]:
     return {**desired, "metadata": {**desired["metadata"], **PLACE}}
-
-
-async def test_a_body_that_says_nothing_new_differs_in_nothing(client: Client, somebody: Client) -> None:
-    assert await otherwise(client, somebody, CHANGES_NOTHING, (False, True)) == []
-
-
-async def test_what_a_body_says_otherwise_or_no_more_is_put_right_by_one_patch(
-    client: Client, somebody: Client
-) -> None:
-    assert await otherwise(client, somebody, CHANGES_SOMETHING, (True, True)) == []
 
 
 async def test_what_the_api_server_gives_back_otherwise_differs_each_time(client: Client) -> None:
