@@ -89,7 +89,6 @@ class FakeServer(ApiClient):
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
-        timeout_s: float | None = None,
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,

@@ -1,4 +1,4 @@
-"""What the controller says of a failure: once for each reason, then ever more seldom, and when it is over."""
+"""What is said of a failure: once for each reason, then ever more seldom, and when it is over."""
 
 from __future__ import annotations
 
