@@ -19,6 +19,8 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
 
 Of topologySpreadConstraints and hostAliases the operator makes none, so that there is nothing to merge.
 """
+SAID_BY_EMPTY: Final = ("storageClassName",)
+"""Fields that say something where they are empty: a claim has no class then, and left out the cluster's default."""
 Keys = tuple[str, ...]
 """The fields, and the keys of entries, on the way to a part of what is `keyed`."""
 _SERVER: Final = ("spec", "containers", CONTAINER)

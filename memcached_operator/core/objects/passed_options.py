@@ -10,12 +10,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 from memcached_operator.api.quantities import canonical
-from memcached_operator.api.reserved_pod_fields import MERGE_KEYS
+from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, SAID_BY_EMPTY
 from operator_runtime import Difference, Entry, Order, Steps
 
 _QUANTITIES: Final = ("limits", "requests", "overhead")
 # Maps of texts, any of which may be empty.
-NAMED_BY_PEOPLE: Final = ("labels", "annotations", "nodeSelector", "matchLabels", *_QUANTITIES)
+NAMED_BY_PEOPLE: Final = (
+    *("labels", "annotations", "nodeSelector", "matchLabels", "volumeAttributes", "userAnnotations"),
+    *_QUANTITIES,
+)
 """Fields whose keys are no fields."""
 # Quantities, which the API server writes back in one form.
 _QUANTITY: Final = ("sizeLimit", "divisor")
@@ -23,7 +26,10 @@ _QUANTITY: Final = ("sizeLimit", "divisor")
 _ZEROES: Final = (
     *("hostIPC", "hostNetwork", "hostPID", "readOnly", "stdin", "stdinOnce", "tty"),
     *("failureThreshold", "hostPort", "initialDelaySeconds", "periodSeconds", "successThreshold", "timeoutSeconds"),
+    "partition",
 )
+# In them each field that is false is left out.
+_OF_FALSE: Final = ("iscsi", "scaleIO")
 
 
 def canonical_options(passed: Any, of: str = "") -> Any:
@@ -35,15 +41,17 @@ def canonical_options(passed: Any, of: str = "") -> Any:
             return dict(passed)
         # {} stays, as of a selector it means all, but for one of texts.
         kept = {field: canonical_options(value, field) for field, value in passed.items()}
-        return {field: value for field, value in kept.items() if not _is_left_out(field, value)}
+        return {field: value for field, value in kept.items() if not _is_left_out(field, value, of)}
     if isinstance(passed, list | tuple):
         return [canonical_options(each) for each in passed]
     return _quantity(passed) if of in _QUANTITY else passed
 
 
-def _is_left_out(field: str, value: object) -> bool:
-    empty = value is None or value in ("", []) or (value == {} and field in NAMED_BY_PEOPLE)
-    return empty or (not value and field in _ZEROES)
+def _is_left_out(field: str, value: object, of: str) -> bool:
+    if value == "":
+        return field not in SAID_BY_EMPTY
+    empty = value in (None, []) or (value == {} and field in NAMED_BY_PEOPLE)
+    return empty or (not value and field in _ZEROES) or (value is False and of in _OF_FALSE)
 
 
 def _quantity(value: object) -> object:

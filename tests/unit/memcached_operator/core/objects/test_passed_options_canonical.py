@@ -15,7 +15,15 @@ KEPT: dict[str, tuple[Any, Any]] = {
     "a selector of everything": ({"podSelector": {}}, {"podSelector": {}}),
     "labels that a selector does not name": ({"podSelector": {"matchLabels": {}}}, {"podSelector": {}}),
     "an empty value of a label": ({"matchLabels": {"a": ""}}, {"matchLabels": {"a": ""}}),
+    "an empty value of a driver's attribute": (
+        {"csi": {"driver": "a", "volumeAttributes": {"a": ""}}},
+        {"csi": {"driver": "a", "volumeAttributes": {"a": ""}}},
+    ),
+    "no attributes of a driver": ({"csi": {"driver": "a", "volumeAttributes": {}}}, {"csi": {"driver": "a"}}),
+    "a claim without a class": ({"storageClassName": "", "volumeName": ""}, {"storageClassName": ""}),
     "false where that is nothing": ({"tty": False, "hostPort": 0}, {}),
+    "false of a volume": ({"iscsi": {"chapAuthDiscovery": False, "chapAuthSession": False}}, {"iscsi": {}}),
+    "zero of a volume": ({"awsElasticBlockStore": {"partition": 0}}, {"awsElasticBlockStore": {}}),
     "entries of a list": ([{"key": "a", "effect": ""}], [{"key": "a"}]),
     "quantities": (
         {"limits": {"memory": "1024Mi", "cpu": 0.5}, "requests": {"cpu": 1}},
