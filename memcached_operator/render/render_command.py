@@ -20,6 +20,7 @@ from memcached_operator.render.rendering import (
     memory_in_status,
     name_of,
     render,
+    restart_request,
     uid_of,
 )
 from operator_runtime.process.flags import printed
@@ -111,9 +112,10 @@ def run_diff(old: str, options: RenderOptions) -> int:
             was = before.get(name)
             uid = (uid_of(was.content) if was is not None else "") or uid_of(document.content)
             memory = memory_in_status(was.content) if was is not None else None
-            # Under one uid, and with the memory that servers have grown to, so that the file of one and what a cluster
-            # has of the other compare.
-            rendered = render(document.content, options, uid, memory)
+            restart = restart_request(was.content) if was is not None else ""
+            # Under one uid, and with the memory that servers have grown to and what they were restarted for, so that
+            # the file of one and what a cluster has of the other compare.
+            rendered = render(document.content, options, uid, memory, restart)
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue

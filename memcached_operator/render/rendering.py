@@ -104,12 +104,22 @@ def memory_in_status(content: Mapping[str, Any]) -> str | None:
     return memory if isinstance(memory, str) else None
 
 
-def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", memory: str | None = None) -> Rendered:
+def restart_request(content: Mapping[str, Any]) -> str:
+    """Return what requests a restart of each server, "" for nothing."""
+    annotations = _metadata(content).get("annotations")
+    requested = annotations.get(RESTART_ANNOTATION) if isinstance(annotations, Mapping) else None
+    return restart_of(requested) if isinstance(requested, str) else ""
+
+
+def render(
+    content: Mapping[str, Any], options: RenderOptions, uid: str = "", memory: str | None = None, restart: str = ""
+) -> Rendered:
     """The objects of a Memcached, once all its servers are ready.
 
     Args:
         uid: of the Memcached, if it is to have another one than its own.
         memory: in force, if it is not that of its own status.
+        restart: requested before, which stays where it requests none.
 
     Raises:
         InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
@@ -119,9 +129,8 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     spec = with_effective_memory(spec, memory or memory_in_status(content))
     uid = uid or uid_of(content)
     owner = MemcachedOwner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
-    workload = desired_workload(
-        spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
-    )
+    image, restart = spec.image or options.image, restart_request(content) or restart
+    workload = desired_workload(spec.workload, owner, spec.size, image, options.user_id, spec, restart=restart)
     known = Known(_servers(owner, spec), operator_image=options.operator_image)
     manifests = auxiliary_objects(AUXILIARY, owner, spec, known)
     manifests.insert(bool(scripts_of(spec)), workload)  # which mounts the scripts
@@ -133,12 +142,6 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
         tuple(unknown_fields(content)),
         _notes(spec),
     )
-
-
-def _restart(metadata: Mapping[str, Any]) -> str:
-    annotations = metadata.get("annotations")
-    requested = annotations.get(RESTART_ANNOTATION) if isinstance(annotations, Mapping) else None
-    return restart_of(requested) if isinstance(requested, str) else ""
 
 
 def _servers(owner: MemcachedOwner, spec: Spec) -> Sequence[str]:

@@ -89,6 +89,16 @@ def test_memory_that_servers_have_grown_to_stays_unless_the_new_one_does_without
     assert "6 servers are set to 64 MiB while they run" in capsys.readouterr().out
 
 
+def test_a_restart_that_was_requested_before_stays_as_its_removal_restarts_no_server(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    restarted = OLD.replace("metadata: {", "metadata: {annotations: {cache.example.com/restart: now}, ")
+    assert compare(folder, restarted, OLD) == 0
+    assert capsys.readouterr() == ("", "")
+    assert compare(folder, restarted, restarted.replace("now", "again")) == 1
+    assert "+        cache.example.com/restart: again" in capsys.readouterr().out
+
+
 def test_a_new_one_is_told_as_such_and_its_objects_are_added(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD, OLD, OLD.replace("sessions", "carts").replace("size: 6", "size: 1")) == 1
     out = capsys.readouterr().out
