@@ -81,10 +81,8 @@ def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Di
     if old is not None and new is not None:
         found = costs.differing(_with_image(old, live), _with_image(new, desired))
     before, after = ((each.template.metadata or ObjectMeta()).annotations or {} for each in (live, desired))
-    if before.get(RESTART_ANNOTATION) != (restart := after.get(RESTART_ANNOTATION)):
-        steps = ("metadata", "annotations", RESTART_ANNOTATION)
-        found.append(Difference(steps, restart, before.get(RESTART_ANNOTATION)))
-    return found
+    restart = costs.restart_requested(before.get(RESTART_ANNOTATION), after.get(RESTART_ANNOTATION))
+    return found if restart is None else [*found, restart]
 
 
 def _with_image(spec: Spec, made: WorkloadManifest) -> Spec:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.core.rollout.change_costs import Basis, Means, changes
+from memcached_operator.core.rollout.change_costs import Basis, Means, changes, restart_requested
 from memcached_operator.render.documents import Document, Sources, report
 from memcached_operator.render.rendering import (
     Rendered,
@@ -63,7 +63,7 @@ def _costs(old: Rendered | None, new: Rendered, basis: Basis) -> Iterator[str]:
         servers = "1 server is" if new.spec.size == 1 else f"{new.spec.size} servers are"
         yield f"new: {servers} created by a {new.spec.workload}"
         return
-    for change in changes(old.spec, new.spec, basis):
+    for change in changes(old.spec, new.spec, basis, restart_requested(old.restart, new.restart)):
         yield f"{change.cost.value}: {change.words}"
         yield from (f"  {field}" for field in change.fields)
 

@@ -59,6 +59,7 @@ class Rendered:
 
     Attributes:
         name: NAMESPACE/NAME.
+        restart: what requested that each server starts again, None for nothing.
         manifests: the objects as the operator applies them, in the order in which it does.
         uid_known: the Memcached has been created, so that its uid stands in the objects.
         warnings: fields that have no effect, a sentence each.
@@ -67,6 +68,7 @@ class Rendered:
 
     name: str
     spec: Spec
+    restart: str | None
     manifests: tuple[dict[str, Any], ...]
     uid_known: bool
     warnings: tuple[str, ...]
@@ -137,6 +139,7 @@ def render(
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,
+        restart or None,
         tuple(each.body() for each in manifests),
         bool(uid),
         tuple(unknown_fields(content)),

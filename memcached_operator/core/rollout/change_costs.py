@@ -16,6 +16,7 @@ from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.reserved_pod_fields import Keys, keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import json_of, spec_of
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.objects.passed_options import unequal
 from memcached_operator.core.objects.pod_template import SLEEP_S, fingerprint, template
@@ -95,23 +96,30 @@ class Basis(NamedTuple):
     user_id: int | None = USER_ID
     means: Means = Means()
 
-    def template(self, spec: Spec) -> PodTemplateSpec:
-        return template("", spec.image or self.image, self.user_id, spec).template
+    def template(self, spec: Spec, restart: str = "") -> PodTemplateSpec:
+        return template("", spec.image or self.image, self.user_id, spec, restart).template
 
     def why_not_live(self, spec: Spec) -> str:
         restarts = RESTARTS if spec.podTemplate.restarts_for_memory else ""
         return why_not_live(transport(spec.tls, spec.auth), self.means, restarts=restarts)
 
 
-def changes(old: Spec, new: Spec, basis: Basis) -> tuple[CostedChange, ...]:
-    """List the costs of giving a Memcached of that specification another one, the dearest first."""
+def changes(old: Spec, new: Spec, basis: Basis, restart: Difference | None = None) -> tuple[CostedChange, ...]:
+    """List the costs of giving a Memcached of that specification another one, the dearest first.
+
+    Args:
+        restart: what requests that each server starts again, None where nothing does; see `restart_requested`.
+    """
     found: dict[Cost, list[Difference]] = {}
-    total, before, spec = _effect(old, new, basis), json_of(old), old
+    total = _effect(old, new, basis, "" if restart is None else str(restart.desired))
+    before, spec = json_of(old), old
     for each in differing(old, new):
         after = merged(before, [(_in_spec(each), each.desired)])
         cost = Cost.MOVING if each.path == "spec.workload" else _effect(spec, spec_of(after), basis)
         found.setdefault(_in_all(cost, total, old, new), []).append(each)
         before, spec = after, spec_of(after)
+    if restart is not None:
+        found.setdefault(_in_all(total, total, old, new), []).append(restart)
     return tuple(
         CostedChange(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found
     )
@@ -125,6 +133,11 @@ def _in_spec(difference: Difference) -> Keys:
 def differing(old: Spec, new: Spec) -> list[Difference]:
     """The fields in which two specifications differ; one that was left out has its default."""
     return [*unequal(keyed(json_of(new)), keyed(json_of(old)), ("spec",))]
+
+
+def restart_requested(old: str | None, new: str | None) -> Difference | None:
+    """Find whether a restart of each server is requested anew, by the texts that request one."""
+    return Difference(("metadata", "annotations", RESTART_ANNOTATION), new, old) if new != old else None
 
 
 def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_not_live: str) -> Cost | None:
@@ -141,8 +154,8 @@ def cost_of(old: PodTemplateSpec, new: PodTemplateSpec, workload: Workload, why_
     return None
 
 
-def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
-    cost = cost_of(basis.template(old), basis.template(new), new.workload, basis.why_not_live(new))
+def _effect(old: Spec, new: Spec, basis: Basis, restart: str = "") -> Cost:
+    cost = cost_of(basis.template(old), basis.template(new, restart), new.workload, basis.why_not_live(new))
     return cost or (Cost.SCALING if old.size != new.size else Cost.AUXILIARY)
 
 
@@ -164,8 +177,8 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
         case Cost.MOVING:
             return changing_workload(old, new)
         case Cost.ROLLING:
-            memory_alone = before.template_hash == after.template_hash and new.workload == "StatefulSet"
-            why = basis.why_not_live(new) if memory_alone else ""
+            memory_alone = before.template_hash == after.template_hash and before.memory != after.memory
+            why = basis.why_not_live(new) if memory_alone and new.workload == "StatefulSet" else ""
             return rolling(new, servers, moves=old.moves) + (instead_of_live(why) if why else "")
         case Cost.SCALING:
             return scaling(old, new)

@@ -16,6 +16,7 @@ metadata: {name: sessions}
 spec: {size: 6, workload: StatefulSet, image: "memcached:1"}
 """
 ROLLED = OLD.replace("memcached:1", "memcached:2")
+RESTART = '  metadata.annotations[cache.example.com/restart]: absent → "now"'
 ROLLING = "6 servers are replaced, one at a time, from the highest ordinal; each loses its keys; about 6 min"
 
 
@@ -95,8 +96,35 @@ def test_a_restart_that_was_requested_before_stays_as_its_removal_restarts_no_se
     restarted = OLD.replace("metadata: {", "metadata: {annotations: {cache.example.com/restart: now}, ")
     assert compare(folder, restarted, OLD) == 0
     assert capsys.readouterr() == ("", "")
-    assert compare(folder, restarted, restarted.replace("now", "again")) == 1
-    assert "+        cache.example.com/restart: again" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "costs"),
+    [
+        ("", "", [f"rolling: {ROLLING} (60 s pause and a few seconds each)", RESTART]),
+        (", warmRestart: true", ", warmRestart: true", ["in-place: 6 servers are restarted in place", RESTART]),
+        ("", ", memory: 1Gi", ["rolling: 6 servers are replaced", '  spec.memory: "64Mi" → "1Gi"', RESTART]),
+        (", auth: {secretName: a}", ", auth: {secretName: a}", [f"rolling: {ROLLING} (60 s pause", RESTART]),
+        (
+            "",
+            ", drainPeriodSeconds: 5",
+            [f"rolling: {ROLLING}", RESTART, "auxiliary: no server is affected", "  spec.d"],
+        ),
+    ],
+    ids=["alone", "warm", "with the memory", "with passwords that the operator does not know", "with something else"],
+)
+def test_what_a_requested_restart_costs_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, costs: list[str]
+) -> None:
+    requested = OLD.replace("metadata: {", "metadata: {annotations: {cache.example.com/restart: now}, ")
+    assert compare(folder, OLD.replace("size: 6", f"size: 6{old}"), requested.replace("size: 6", f"size: 6{new}")) == 1
+    out = capsys.readouterr().out
+    assert "+        cache.example.com/restart: now" in out
+    told = re.findall("^# (.*)$", out, re.MULTILINE)[1:]
+    assert len(told) == len(costs)
+    for line, expected in zip(told, costs, strict=True):
+        assert line.startswith(expected)
+        assert "memory cannot be changed" not in line
 
 
 def test_a_new_one_is_told_as_such_and_its_objects_are_added(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
