@@ -45,7 +45,7 @@ class _Unwritten:
         pods: how many there are of its servers once more than their number is to be reported; None where each event may
             be.
         not_before_s: until when none is written, after a conflict.
-        others: how many were held back besides it, at most.
+        others: of how many servers were starting besides its own, at most.
     """
 
     since_s: float | None = None
@@ -62,7 +62,8 @@ class StatusDebounce:
         self._delay_s = delay_s
         self._clock = clock
         self._unwritten: dict[ObjectKey, _Unwritten] = {}
-        self._since_s: float | None = None  # when the first of those began that start servers at once
+        self._starting: set[ObjectKey] = set()  # those of them that are held back as their servers start
+        self._since_s: float | None = None  # when the first of those began
         self._completed = 0  # how many of them have got theirs
 
     def begin(self, key: ObjectKey) -> None:
@@ -75,17 +76,20 @@ class StatusDebounce:
         now, unwritten = self._clock(), self._unwritten.setdefault(key, _Unwritten())
         if unwritten.since_s is None:
             unwritten.since_s = now
-        unwritten.pods = None if is_urgent(desired, last) else awaited_pods(observed)
-        unwritten.others = max(unwritten.others, len(self._unwritten) - 1)
-        each_s, delay_s = self._each_s(now), self._delay_s
-        if delay_s and unwritten.pods is not None:
-            delay_s += min(unwritten.others * each_s, _LONGEST_S)
+        unwritten.pods, delay_s = None if is_urgent(desired, last) else awaited_pods(observed), self._delay_s
+        if unwritten.pods is not None:
+            self._starting.add(key)
+            unwritten.others = max(unwritten.others, len(self._starting) - 1)
+            each_s = self._each_s(now)
+            delay_s += min(unwritten.others * each_s, _LONGEST_S) if delay_s else 0.0
         due_s = now if is_complete(desired, last, observed.size) else unwritten.since_s + delay_s
         unwritten.due_s = max(due_s, unwritten.not_before_s)
+        if key in self._starting and (unwritten.pods is None or unwritten.due_s <= now):
+            self._starts_no_longer(key)  # also where the write fails: no other is to wait for that
         return unwritten.due_s - now
 
     def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
-        if is_complete(desired, last, observed.size):
+        if self._starting and is_complete(desired, last, observed.size):
             self._completed += 1
         self.forget(key)
 
@@ -97,8 +101,8 @@ class StatusDebounce:
     def forget(self, key: ObjectKey) -> None:
         """Forget what of the status waits to be written."""
         self._unwritten.pop(key, None)
-        if not self._unwritten:
-            self._since_s, self._completed = None, 0
+        if key in self._starting:
+            self._starts_no_longer(key)
 
     def awaited(self, key: ObjectKey) -> int | None:
         """Return how many pods a Memcached is to have before there is more to report of it than their number.
@@ -107,6 +111,11 @@ class StatusDebounce:
         """
         unwritten = self._unwritten.get(key)
         return unwritten.pods if unwritten is not None and unwritten.due_s > self._clock() else None
+
+    def _starts_no_longer(self, key: ObjectKey) -> None:
+        self._starting.remove(key)
+        if not self._starting:
+            self._since_s, self._completed = None, 0
 
     def _each_s(self, now_s: float) -> float:
         """Seconds from one Memcached that has got its servers to the next."""
@@ -120,7 +129,8 @@ def awaited_pods(observed: Observation) -> int | None:
     holds = observed.is_paused or observed.done.hold is not Hold.NONE or observed.done.rollout.is_underway
     more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
     drains = observed.servers is None or observed.servers.draining
-    return None if more or drains or observed.done.workload is None else observed.size
+    ready = sum(pod.ready for pod in observed.pods)
+    return None if more or drains or observed.done.workload is None or ready == observed.size else observed.size
 
 
 def is_complete(desired: Status, last: Status, size: int | None) -> bool:

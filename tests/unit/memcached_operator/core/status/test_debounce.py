@@ -13,11 +13,12 @@ from memcached_operator.api.v1alpha1 import Rollout, Spec
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.outcome import WorkloadResult
 from memcached_operator.core.plan.plan import ListedServers
+from memcached_operator.core.status.conditions import status_of
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import Observation
 from memcached_operator.core.status.status_writer import StatusWriter
-from operator_runtime import ObjectKey, Result
-from tests.unit.memcached_operator.status_support import pods
+from operator_runtime import KubeError, ObjectKey, Result
+from tests.unit.memcached_operator.status_support import NOW, pods
 from tests.unit.memcached_operator.support import NAMESPACE, deployment_of
 from tests.unit.memcached_operator.world import DELAY_S, KEY, World
 
@@ -53,6 +54,14 @@ async def test_what_comes_while_a_reconcile_is_on_its_way_counts() -> None:
     assert seen == [None]
 
 
+def observation(number: int, **found: Any) -> Observation:
+    """Observation of a Memcached whose servers are on their way, unless other is found."""
+    servers, workload = ListedServers("Deployment", ()), WorkloadResult(deployment_of())
+    return msgspec.structs.replace(
+        Observation(f"m{number}", 1, Spec(size=2), "Deployment", workload, (), servers), **found
+    )
+
+
 class Many:
     """A writer of as many Memcacheds as are desired, whose servers are on their way."""
 
@@ -62,13 +71,15 @@ class Many:
         access = world.reconciler._access
         self.writer = StatusWriter(access, StatusDebounce(DELAY_S, world.clock), lambda: now)
 
-    async def report(self, number: int, **found: Any) -> float | None:
+    async def report(self, number: int, last: Status | None = None, **found: Any) -> float | None:
         record = MemcachedRecord(NAMESPACE, f"m{number}", f"uid-{number}", "1", 1, False, b"{}", b"")
-        servers = ListedServers("Deployment", ())
-        observed = Observation(record.name, 1, Spec(size=2), "Deployment", WorkloadResult(deployment_of()), (), servers)
-        observed = msgspec.structs.replace(observed, **found)
-        _, result = await self.writer.report(record, Status(), observed)
+        _, result = await self.writer.report(record, last or Status(), observation(number, **found))
         return result.requeue_after_s
+
+    async def report_another_specification(self, number: int) -> float | None:
+        """Its servers are all ready, and the status has that."""
+        last = status_of(observation(number, pods=pods(2)), Status(), NOW)
+        return await self.report(number, last, pods=pods(2), generation=2)
 
     async def settle(self, number: int) -> None:
         """One has got its servers, and its status is written."""
@@ -121,3 +132,27 @@ async def test_a_problem_a_list_or_a_rollout_is_not_held_back_for_longer_whateve
     assert await many.report(1001, waiting="The Service is being deleted.") == DELAY_S
     assert await many.report(1002, servers=ListedServers("Deployment", ("10.0.0.1:11211",))) == DELAY_S
     assert await many.report(1003, spec=Spec(size=2, rollout=Rollout(paused=True))) == DELAY_S
+
+
+async def test_where_all_servers_are_ready_whatever_else_changes_is_not_held_back_for_longer() -> None:
+    many = Many()
+    for number in range(1000):
+        await many.report(number)
+    assert await many.report_another_specification(1001) == DELAY_S
+
+
+async def test_statuses_that_change_all_the_time_hold_no_other_back() -> None:
+    many = Many()
+    for number in range(100):
+        assert await many.report_another_specification(number) == DELAY_S
+        many.world.clock.advance(60)
+    assert await many.report(100) == DELAY_S, "no other starts servers"
+
+
+async def test_a_status_that_the_api_server_refuses_holds_no_other_back() -> None:
+    many = Many()
+    assert await many.report(0) == DELAY_S
+    many.world.clock.advance(3600)
+    with pytest.raises(KubeError):
+        await many.report(0)  # it does not exist
+    assert await many.report(1) == DELAY_S
