@@ -296,7 +296,8 @@ def _replacing(observed: Observation, workload: WorkloadRecord, pause_s: int) ->
     stale = observed.done.rollout.stale
     in_place = stale == observed.done.rollout.in_place
     done = "changed" if in_place else "replaced"
-    left = f"{stale} of {observed.size} servers have not been {done} yet"
+    there = max(observed.size or 0, len(observed.target))  # some are ending, or above the size of a Deployment
+    left = f"{stale} of {there} servers have not been {done} yet"
     if observed.is_paused:
         message = f"{left}; spec.rollout.paused is true.{_trusting(observed)}"
         return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)

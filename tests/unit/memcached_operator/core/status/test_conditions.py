@@ -178,6 +178,8 @@ def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced() ->
     message = "2 of 3 servers have not been replaced yet; spec.rollout.paused is true."
     assert condition_of(held, "Progressing") == ("False", "RolloutPaused", message)
     assert condition_of(held, "Ready") == ("False", "RolloutPaused", message)
+    surged = reported_status(2, pods(3), UPDATED, last=COMPLETE, rollout=RolloutProgress(stale=3), paused=True)
+    assert condition_of(surged, "Progressing")[2].startswith("3 of 3 servers have not been replaced yet")
     for last in (COMPLETE, held):
         nothing_held = reported_status(3, pods(3), UPDATED, last=last, paused=True)
         assert reported(nothing_held, "Progressing") == ("False", "Complete")
