@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
+from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec, Workload
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_kind import CachedResource, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
@@ -21,6 +21,13 @@ from operator_runtime import Fields, ObjectKey
 _NO_LIMIT: Final = "100%"
 
 _BY_DEFAULT: Final = DisruptionBudget()
+# Labels that Kubernetes' controllers add to pods, of values that are not known here.
+_ADDED: Final[Mapping[Workload, Mapping[str, str]]] = {
+    "Deployment": {"pod-template-hash": ""},
+    "StatefulSet": dict.fromkeys(
+        ("apps.kubernetes.io/pod-index", "controller-revision-hash", "statefulset.kubernetes.io/pod-name"), ""
+    ),
+}
 
 
 class BudgetSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a PodDisruptionBudget
@@ -109,11 +116,12 @@ def budget(owner: labels.MemcachedOwner, spec: Spec) -> BudgetManifest | None:
 
 
 def _conflict(others: Iterable[BudgetRecord], name: str, spec: Spec) -> Problem | None:
-    return _conflict_over(spec.podTemplate.metadata.labels | labels.labels(name), others, name)
+    pods = {**_ADDED[spec.workload], **spec.podTemplate.metadata.labels, **labels.labels(name)}
+    return _conflict_over(pods, others, name)
 
 
 def _conflict_over_endpoint(others: Iterable[BudgetRecord], name: str, _: Spec) -> Problem | None:
-    return _conflict_over(labels.labels(labels.endpoint_label(name)), others, name)
+    return _conflict_over({**_ADDED["Deployment"], **labels.labels(labels.endpoint_label(name))}, others, name)
 
 
 def _conflict_over(pods: Mapping[str, str], others: Iterable[BudgetRecord], name: str) -> Problem | None:

@@ -199,6 +199,25 @@ async def test_where_another_budget_selects_the_pods_the_own_one_goes_until_that
 
 
 @pytest.mark.parametrize(
+    ("label", "operator", "selects"),
+    [
+        ("statefulset.kubernetes.io/pod-name", "Exists", True),
+        ("apps.kubernetes.io/pod-index", "Exists", True),
+        ("controller-revision-hash", "Exists", True),
+        ("statefulset.kubernetes.io/pod-name", "DoesNotExist", False),
+        ("pod-template-hash", "DoesNotExist", True),
+        ("pod-template-hash", "Exists", False),
+    ],
+)
+async def test_a_budget_that_selects_by_what_a_controller_adds_to_pods_is_another_one_too(
+    full: World, label: str, operator: str, *, selects: bool
+) -> None:
+    others_budget(full.api, {"matchExpressions": [{"key": label, "operator": operator}]})
+    assert await writes(full) == (["delete PodDisruptionBudget"] if selects else [])
+    assert full.condition("Degraded")[0] == str(selects)
+
+
+@pytest.mark.parametrize(
     "selector",
     [
         "app=cache",
