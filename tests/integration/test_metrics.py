@@ -1,10 +1,11 @@
-"""The metrics of a running operator: what Prometheus sees."""
+"""The metrics of a running operator: what Prometheus sees, and who else."""
 
 from __future__ import annotations
 
-from operator_runtime.testing.waiting import until
-from tests.integration.conftest import Operators, memcached
-from tests.integration.monitoring import METRICS, Scrape, url_of
+from operator_runtime.testing.waiting import eventually, until
+from tests.integration.accounts import ACCOUNT, account_with_role, await_allowed, bind, operator_rules, rules_of
+from tests.integration.conftest import MANIFESTS, Operators, memcached
+from tests.integration.monitoring import METRICS, Scrape, fetch, url_of
 from tests.integration.oracle import wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
@@ -43,3 +44,33 @@ def _repaired(metrics: str) -> dict[tuple[str, str], float]:
         for (name, labels), value in Scrape(metrics).series.items()
         if name == "memcached_operator_repairs_total" and value
     }
+
+
+REVIEWER = MANIFESTS / "components" / "secure-metrics" / "metrics_auth_cluster_role.yaml"
+
+
+def scraper(kubectl: Kubectl, name: str, path: str) -> str:
+    """The token of a new account of the namespace that may get this path alone."""
+    folder, account = kubectl.cluster.service_account_dir(kubectl.namespace, name), (kubectl.namespace, name)
+    rules = [{"nonResourceURLs": [path], "verbs": ["get"]}]
+    bind(kubectl, "ClusterRole", f"{kubectl.namespace}-{name}", account, rules)
+    # A refusal would be remembered for half a minute.
+    attributes = {"nonResourceAttributes": {"path": path, "verb": "get"}}
+    await_allowed(kubectl, f"system:serviceaccount:{kubectl.namespace}:{name}", attributes)
+    return (folder / "token").read_text()
+
+
+def test_secure_metrics_are_shown_by_tls_to_those_alone_who_have_the_permission_for_their_path(
+    kubectl: Kubectl, operators: Operators
+) -> None:
+    folder, account = account_with_role(kubectl, operator_rules()), (kubectl.namespace, ACCOUNT)
+    bind(kubectl, "ClusterRole", f"{kubectl.namespace}-{ACCOUNT}", account, rules_of(REVIEWER))
+    operator = operators.start("-n", kubectl.namespace, METRICS, "--metrics-secure", account_dir=folder).ready()
+    metrics = url_of(operator, "metrics")
+    assert metrics.startswith("https://")
+    # Until the operator may have tokens reviewed, it answers 503.
+    eventually(lambda: fetch(metrics, "nonsense"), lambda answer: answer == (401, "Unauthorized\n"))
+    assert fetch(metrics) == (401, "Unauthorized\n")
+    tokens = [scraper(kubectl, "one", "/metrics"), scraper(kubectl, "other", "/metrics/servers")]
+    answers = [[fetch(url, token)[0] for url in (metrics, f"{metrics}/servers")] for token in tokens]
+    assert answers == [[200, 403], [403, 200]]
