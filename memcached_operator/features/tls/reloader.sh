@@ -139,6 +139,15 @@ servers() {
     done 2>/dev/null
 }
 
+# Judges what one write of the kubelet brought: of half a write something would seem to be missing.
+judge_whole() {
+    while
+        seen=$(written)
+        problem=$(judge "$@")
+        [ "$(written)" != "$seen" ]
+    do :; done
+}
+
 # Has each of these servers take up what the Secrets hold; fails where one cannot be signalled, and lives on.
 hang_up() {
     for server in $1; do
@@ -224,8 +233,7 @@ seen=- listed= # no write is called so
 case " $* " in *ssl_ca_cert=*) asks=1 ;; *) asks= ;; esac
 if [ ! -e "$state/ready" ]; then
     while
-        seen=$(written)
-        problem=$(judge "$@")
+        judge_whole "$@"
         [ -n "$problem" ]
     do
         report "$problem"
@@ -246,11 +254,10 @@ while sleep "$every_s"; do
     if [ "$now" != "$running" ]; then
         running=$now trusted=$listed
     fi
-    now=$(written)
-    if [ "$now" != "$seen" ]; then
-        seen=$now now=$(servers)
+    if [ "$(written)" != "$seen" ]; then
+        now=$(servers)
         [ "$now" = "$running" ] || running=$now trusted=$listed # it may have started by what was there before
-        problem=$(judge "$@")
+        judge_whole "$@"
         if [ -n "$problem" ]; then
             echo "The Secrets changed, and memcached keeps what it has: $problem"
         else

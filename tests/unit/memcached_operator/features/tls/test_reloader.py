@@ -62,10 +62,10 @@ class Pod:
         self._writes = 0
         for each in ("etc", "proc", "bin"):
             (folder / each).mkdir()
-        program = folder / "bin" / "memcached"
-        is_logged = f'[ "$1" = --version ] && echo "memcached {version}" && exit\n' if version else ""
-        program.write_text(f'#!/bin/sh\n{is_logged}exec {MEMCACHED} "$@"\n')
-        program.chmod(0o755)
+        self._program = folder / "bin" / "memcached"
+        self._is_logged = f'[ "$1" = --version ] && echo "memcached {version}" && exit\n' if version else ""
+        self._program.write_text(f'#!/bin/sh\n{self._is_logged}exec {MEMCACHED} "$@"\n')
+        self._program.chmod(0o755)
         self.environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
     def write(self, name: str, files: Files) -> None:
@@ -87,6 +87,13 @@ class Pod:
         for link in volume.glob("[!.]*"):
             if link.name not in files:
                 link.unlink()
+
+    def goes_back_while_judged(self, name: str) -> None:
+        """Have the kubelet bring the first write of a Secret again, once memcached has refused to start by another."""
+        volume = self._folder / "etc" / name
+        goes_back = f"ln -s ..1 {volume}/..new && mv -T {volume}/..new {volume}/..data"
+        first = f'[ "$(readlink {volume}/..data)" = ..1 ] || {{ {MEMCACHED} "$@"; {goes_back}; exit 1; }}\n'
+        self._program.write_text(f'#!/bin/sh\n{self._is_logged}{first}exec {MEMCACHED} "$@"\n')
 
     def start(self, tls: Tls | None, auth: Auth | None, user: int | None = None) -> subprocess.Popen[bytes]:
         """Start the sidecar's container, as the kubelet does also when it ended.
@@ -336,6 +343,15 @@ def test_a_problem_ends_the_sidecar_once_and_it_waits_then_until_the_secret_is_m
     pod.write("tls", ONE)
     until_logged(again, "The Secrets are good: memcached may start.")
     assert pod.ready
+
+
+def test_what_is_written_while_it_is_judged_is_judged_anew(pod: Pod) -> None:
+    pod.write("tls", ONE)
+    pod.write("tls", ONE | {"tls.key": b"junk"})
+    pod.goes_back_while_judged("tls")
+    sidecar = pod.start(TLS, None)
+    until_logged(sidecar, "The Secrets are good: memcached may start.")
+    assert (sidecar.poll(), pod.termination_message) == (None, "")
 
 
 @pytest.mark.parametrize("version", ["1.5.22", "1.6.39"])
