@@ -168,7 +168,7 @@ def _seconds(flag: str, value: str) -> float:
 
 def _count(flags: Flags) -> int:
     value = flags.get("count", "20")
-    if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 1_000:
+    if not re.fullmatch("[0-9]{1,4}", value) or not 0 < int(value) <= 1_000:
         raise UsageError(f"--count: {value!r} is not allowed, it must be a number from 1 to 1000")
     return int(value)
 

@@ -25,6 +25,7 @@ _HEAVY = ("aiohttp", "asyncio", "msgspec", "orjson", "pydantic", "yaml")
         (["top", "cache", "--for", "0s"], "--for: '0s'"),
         (["top", "cache", "--by", "size"], "it must be one of: key, prefix, client"),
         (["big", "cache", "--count", "0"], "a number from 1 to 1000"),
+        (["big", "cache", "--count", "9" * 5000], "a number from 1 to 1000"),
         (["big", "cache", "--separator", ""], "--separator must not be empty"),
         (["owner", "cache", "key"], "owner needs --client, one of: pymemcache, dskit"),
         (["owner", "cache", "key", "--client", "x"], "--client: 'x' is not allowed"),
