@@ -36,6 +36,14 @@ def test_each_install_mode_is_supported() -> None:
     }
 
 
+def test_the_permissions_are_those_of_the_role_and_none_is_cluster_wide() -> None:
+    install = CSV["spec"]["install"]["spec"]
+    [granted] = install["permissions"]
+    assert granted["rules"] == yaml.safe_load((PROJECT / "manifests/rbac/role.yaml").read_text())["rules"]
+    # OLM turns permissions into a ClusterRole where the OperatorGroup means all namespaces.
+    assert "clusterPermissions" not in install
+
+
 def test_another_image_takes_the_place_of_the_operator_s_everywhere() -> None:
     other = "registry.example.com/tools/memcached-operator@sha256:" + "0" * 64
     files = bundle(read_sources(), image=other)
