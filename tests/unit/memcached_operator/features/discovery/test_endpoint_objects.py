@@ -168,6 +168,16 @@ async def test_a_list_that_another_client_changed_is_put_right_under_a_greater_v
     assert int(later) > int(version) + 7
 
 
+async def test_a_list_that_another_client_deleted_is_made_anew_under_a_greater_version(endpoint: Endpoint) -> None:
+    version, listed = endpoint.cluster
+    del endpoint.api.objects[LIST]
+    endpoint.clock.advance(1)
+    await endpoint.writes()
+    later, now = endpoint.cluster
+    assert now == listed
+    assert int(later) > int(version), "nothing but the time tells what it was"
+
+
 async def test_without_the_field_the_endpoint_goes_and_with_a_configmap_the_list_stays(endpoint: Endpoint) -> None:
     endpoint.memcached(size=2, **ON | {"discovery": {"configMap": {}}})
     await endpoint.writes()
