@@ -46,7 +46,8 @@ class Outcome:
     """A tier's result, why if it did not pass, and if it ran what it took.
 
     ``reason`` of one that is left to a longer run is that run's command. ``failed`` names the tests of one that failed
-    by tests alone, and ``passed_alone`` those of them that passed when they were asked again.
+    by tests alone, and ``passed_alone`` those of them that passed when they were asked again. ``without`` names what
+    could not be built: tests of it that want that were skipped.
     """
 
     tier: str
@@ -55,6 +56,7 @@ class Outcome:
     took_s: float = 0.0
     failed: tuple[str, ...] = ()
     passed_alone: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 def _in_words(outcome: Outcome) -> str:
     why = f" ({outcome.reason})" if outcome.reason else f" in {outcome.took_s:.0f} s"
-    return f"{outcome.tier} {outcome.result.value}{why}"
+    without = f", but without {' and '.join(outcome.without)}" if outcome.without else ""
+    return f"{outcome.tier} {outcome.result.value}{why}{without}"
 
 
 def exit_code(outcomes: Sequence[Outcome], *, complete: bool) -> int:
@@ -231,18 +234,19 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
             if plan.run is Run.ALL or what in SMALL_BUILDS[plan.run]
         }
     )
-    if plan.run is not Run.ALL:
-        # For the rest its tests see for themselves what there is.
-        wrong = {what: why for what, why in wrong.items() if what in NEEDED_BUILDS[plan.run]}
     environment = os.environ | ({REQUIRED_VARIABLE: "1"} if plan.run is Run.ALL else {NO_BUILDS_VARIABLE: "1"})
     outcomes = []
     for tier, command in commands:
         if isinstance(command, Outcome):
             outcomes.append(command)
-        elif missing := next((wrong[what] for what in tier.needs if what in wrong), None):
-            outcomes.append(Outcome(tier.name, Result.FAILED, missing))
+            continue
+        lacks = tuple(what for what in tier.needs if what in wrong)
+        needed = [wrong[what] for what in lacks if plan.run is Run.ALL or what in NEEDED_BUILDS[plan.run]]
+        if needed:
+            outcomes.append(Outcome(tier.name, Result.FAILED, needed[0]))
         else:
-            outcomes.append(_run(tier, command, environment))
+            # Its tests see for themselves what there is, and skip the rest.
+            outcomes.append(replace(_run(tier, command, environment), without=lacks))
     return [run_again(tier, outcome, environment) for tier, outcome in zip(tiers, outcomes, strict=True)]
 
 

@@ -4,8 +4,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from lab.cache import BuildError
 from tests import run_tiers
-from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run
+from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, summary
 from tests.tiers import TIERS, Run, Tier
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
@@ -45,6 +46,19 @@ def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
     assert command(tiers["simulator"], QUICK)[-3:-1] == marks["simulator"]
     behind_pytest = [command(tier, EVERYTHING)[3:] for tier in tiers.values()]
     assert all("-m" not in each for each in behind_pytest)
+
+
+def no_helm() -> None:
+    raise BuildError("no module is served")
+
+
+def test_a_tier_of_the_gate_says_what_could_not_be_built_for_it_and_fails_a_whole_run(folder: Path) -> None:
+    (folder / "test_it.py").write_text("def test_it(): pass")
+    tier = Tier("helm", folders=(path_of(folder),), since=Run.GATE, needs={"Helm": no_helm})
+    gate, everything = run([tier], GATE), run([tier], EVERYTHING)
+    assert [outcome.result for outcome in (*gate, *everything)] == [Result.PASSED, Result.FAILED]
+    assert summary(gate).endswith(", but without Helm")
+    assert everything[0].reason == "Helm: no module is served"
 
 
 @pytest.fixture(autouse=True)
