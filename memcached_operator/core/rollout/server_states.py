@@ -73,7 +73,8 @@ def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: 
     ahead = tuple(sorted(pod.name for pod in pods if max(_times(pod).values()) > now_s + AHEAD_S))
     if seen or ahead:
         pods = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
-    next_s = min((_next_s(pod, now_s) for pod in pods if pod.starts and (pod.waits or pod.down)), default=None)
+    looks = (_next_s(pod, now_s) for pod in pods if pod.starts and (pod.waits or pod.down))
+    next_s = min((each for each in looks if each is not None), default=None)
     if next_s is not None:
         pods = [_reported(pod, now_s) for pod in pods]
     return ObservedPods(pods, ahead, known, next_s)
@@ -89,10 +90,20 @@ def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: flo
     return pod
 
 
-def _next_s(pod: PodRecord, now_s: float) -> float:
-    """Seconds until more may be known of a pod that starts on its node: what it waits for is no event."""
+def _next_s(pod: PodRecord, now_s: float) -> float | None:
+    """Seconds until more may be known of a pod that starts: what it waits for on its node is no event.
+
+    None of one that got no node in that time: that it gets one is an event then, see `is_placed_late`.
+    """
     left_s = pod.since_s + (READ_AFTER_S if pod.placed and not pod.waits else WAIT_S) - now_s
-    return left_s if left_s > 0.0 else WAIT_S
+    if left_s > 0.0:
+        return left_s
+    return WAIT_S if pod.placed or pod.waits else None
+
+
+def is_placed_late(before: PodRecord, after: PodRecord, now_s: float) -> bool:
+    """Report whether a pod got its node when it may be looked at no more: late, or by a clock that is ahead."""
+    return after.placed and not before.placed and not 0.0 <= now_s - before.since_s < WAIT_S
 
 
 def _reported(pod: PodRecord, now_s: float) -> PodRecord:

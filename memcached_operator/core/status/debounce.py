@@ -11,6 +11,7 @@ reconciled: the last pod, one that is ready, one that has a problem or goes, a w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,7 @@ from memcached_operator.api.status import Status
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.rollout.server_states import is_placed_late
 from memcached_operator.core.rollout.workload_decision import Hold
 from memcached_operator.core.status.observation import Observation
 from operator_runtime import ObjectKey
@@ -159,16 +161,19 @@ def _holds(status: Status, type_: str) -> bool:
 
 
 class ServerPredicates:
-    def __init__(self, caches: Caches, awaited: Callable[[ObjectKey], int | None]) -> None:
+    def __init__(
+        self, caches: Caches, awaited: Callable[[ObjectKey], int | None], now_s: Callable[[], float] = time.time
+    ) -> None:
         self._caches = caches
         self._awaited = awaited
+        self._now_s = now_s
 
     def by_pod(self, before: PodRecord | None, after: PodRecord | None) -> bool:
         """Report whether a change of a pod counts."""
         if after is None or not after.starts or not (before is None or before.starts):
             return True
         if before is not None:
-            return _as_placed(before, after) != after
+            return _as_placed(before, after) != after or is_placed_late(before, after, self._now_s())
         key = after.memcached_key
         awaited = self._awaited(key) if key is not None else None
         return key is None or awaited is None or sum(pod.active for pod in self._caches.pods_of(key)) == awaited

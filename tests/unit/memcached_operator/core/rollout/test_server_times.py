@@ -112,7 +112,8 @@ def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, prob
     [
         (1, {"down": True, "placed": True}, READ_AFTER_S - 1),
         (1, {"down": True}, WAIT_S - 1),
-        (60, {"down": True}, WAIT_S),
+        (60, {"down": True}, None),
+        (60, {"down": True, "placed": True}, WAIT_S),
         (1, {"down": True, "placed": True, "waits": PodProblem("ContainerCreating")}, WAIT_S - 1),
         (1, {}, None),
         (1, {"down": True, "problem": PodProblem("ImagePullBackOff")}, None),

@@ -18,8 +18,11 @@ def pod(number: int = 0, **changes: Any) -> PodRecord:
     return msgspec.structs.replace(pod_of(str(number), ready=False), **changes)
 
 
+NOW_S = 100
+
+
 def predicates(world: World, awaited: int | None) -> ServerPredicates:
-    return ServerPredicates(world.caches, {KEY: awaited}.get)
+    return ServerPredicates(world.caches, {KEY: awaited}.get, lambda: NOW_S)
 
 
 NEW, PLACED = pod(), pod(resource_version="2", since_s=9, address="10.0.0.9")
@@ -30,6 +33,10 @@ NEW, PLACED = pod(), pod(resource_version="2", since_s=9, address="10.0.0.9")
     [
         (None, NEW, False),
         (NEW, PLACED, False),
+        (pod(since_s=NOW_S - 29), pod(placed=True, since_s=NOW_S), False),
+        (pod(since_s=NOW_S - 30), pod(placed=True, since_s=NOW_S), True),
+        (pod(since_s=NOW_S + 3600), pod(placed=True, since_s=NOW_S), True),
+        (pod(placed=True, since_s=NOW_S - 30), pod(placed=True, since_s=NOW_S), False),
         (None, pod(ready=True), True),
         (PLACED, pod(ready=True), True),
         (PLACED, pod(problem=PodProblem("ImagePullBackOff")), True),
