@@ -214,6 +214,11 @@ has() {
     return 1
 }
 
+# Writes a file of the state whole or not at all: the container may be killed at any time.
+keep() {
+    echo "$2" >"$state/$1.new" && mv "$state/$1.new" "$state/$1"
+}
+
 # Ends this container for the pod's status to have these words; "" where the reported problem is solved.
 report() {
     [ "$1" = "$former" ] && return
@@ -269,8 +274,8 @@ while sleep "$every_s"; do
     fi
     [ -z "$problem" ] || continue
     # Before a server is signalled: whichever container comes later knows what it trusts, and never only half of it.
-    echo "$trusted" >"$state/trusted.new" && mv "$state/trusted.new" "$state/trusted"
-    echo "$running" >"$state/running"
+    keep trusted "$trusted"
+    keep running "$running"
     if [ -n "$due" ] && [ -n "$running" ]; then
         if ! hang_up "$running"; then
             report "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal \
