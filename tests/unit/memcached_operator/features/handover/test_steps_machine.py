@@ -167,7 +167,7 @@ class Cluster:
                     if not is_last:
                         pod.emptied = True
                         continue
-                    assert not self.is_published or all(each.hangs or each.names(pod) for each in self.others(pod))
+                    assert not self.is_published or self.is_known(pod)
                     pod.is_stale = pod.outdated = False
             case Purge(purging, unused_since_s):
                 assert self.now >= self.former_until
@@ -181,9 +181,10 @@ class Cluster:
                 if self.is_published and isinstance(action, Advance) and to != last:
                     in_time = action.publishes or not self.is_awaited or not found.listed
                     assert in_time, "clients had no time to follow the list"
-                # Each may have values of keys that belonged to it by a former list.
+                # Each may have values of keys that belonged to it by a former list, unless it was told of all writes.
                 for pod in self.pods.values():
-                    pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
+                    begins = to is not None and to.step is HandoverStep.PREPARING
+                    pod.is_stale |= begins and not (_addresses(pod) and self.is_known(pod))
             case HandoverWait(requeue_s=requeue_s):
                 next_s = requeue_s
         self.believed = (state,) if origin is StatusOrigin.FOREIGN else (last, state)
@@ -219,8 +220,11 @@ class Cluster:
             pod = self.pods[each.server.ordinal]
             assert not set(each.peers.addresses).difference(_addresses(pod)) & full, "it is not emptied"
             assert not (_queried(each.peers) - _queried(pod.annotation)) & stale, "others get older values"
+            dropped = set(_addresses(pod)).difference(each.peers.addresses)
             pod.annotation = each.peers
             pod.outdated |= each.outdated
+            for other in self.pods.values():
+                other.is_stale |= other.address in dropped and last is not None and last.step is HandoverStep.PREPARING
         # One without an annotation, while the others have some, is emptied before anybody reads of it.
         kept = (each for each in self.pods.values() if not (self.is_published and each.annotation is None))
         known = [each for each in kept if each.ready_since and not (each.hangs or each.outdated)]
@@ -243,6 +247,10 @@ class Cluster:
 
     def others(self, pod: Pod) -> list[Pod]:
         return [each for each in self.pods.values() if each is not pod and each.ready_since is not None]
+
+    def is_known(self, pod: Pod) -> bool:
+        """All others tell it of what they change."""
+        return all(each.hangs or each.names(pod) for each in self.others(pod))
 
     def clients_get(self, listed: tuple[str, ...]) -> None:
         """The list as the status has it from now on; while that has none, clients keep the one that they have."""
