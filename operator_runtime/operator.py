@@ -98,7 +98,7 @@ class Operator:
         self.urls: dict[str, str] = {}
         self.expected_writes: list[tuple[str, str]] = []
         self.metrics = Metrics()
-        self.further_metrics: dict[str, Metrics] = {}
+        self.metrics_by_path = {PATH: self.metrics}
         self._controller_metrics = ControllerMetrics(self.metrics)
         self._informers = Informers(
             api,
@@ -271,13 +271,11 @@ class Operator:
         """
         if not path.startswith("/"):
             raise ValueError(f"invalid path of metrics {path!r}: it must begin with /, as /metrics does")
-        if path == PATH:
-            return self.metrics
-        if path not in self.further_metrics and self.manager.running:
+        if path not in self.metrics_by_path and self.manager.running:
             raise RuntimeError(
                 f"the path {path} of metrics must be requested in the set-up function: the operator runs"
             )
-        return self.further_metrics.setdefault(path, Metrics())
+        return self.metrics_by_path.setdefault(path, Metrics())
 
     def add_service(self, name: str, service: Service) -> None:
         """Run this from the start on, on each replica, and stop it last."""
@@ -346,17 +344,10 @@ async def serve(
         manager = operator.finish()
         if settings.metrics_bind_address != "0":
             add_sources(operator.metrics, program, manager, api, operator.events, operator.expected_writes)
+        for reflector in manager.awaited:
+            operator.checks.add_watch(reflector)
         operator.urls = await stack.enter_async_context(
-            served(
-                settings,
-                manager.awaited,
-                operator.metrics,
-                access,
-                operator.checks.health,
-                ready_checks=operator.checks.ready,
-                further=operator.further_metrics,
-                user_agent=agent,
-            )
+            served(settings, operator.checks, operator.metrics_by_path, access, user_agent=agent)
         )
         await manager.run(stop)
     logger.info("shutdown complete")

@@ -97,7 +97,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     silent = sum(each.verdict is not AnswerVerdict.ANSWERING for each in stats_cache.read(pods))
     metrics = Metrics()
     metrics.add(lambda: server_families(caches.pods.values(), stats_cache.of))
-    scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), make_mocked_request("GET", PATH)
+    scrapes, get = Scrapes({PATH: metrics}), make_mocked_request("GET", PATH)
     scraping_s, size = time.process_time(), 0
     for _ in range(_SCRAPES):
         size = len((await scrapes.answer(get)).body)

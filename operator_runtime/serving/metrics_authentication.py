@@ -106,9 +106,7 @@ class MetricsAuthentication:
         `_unknown` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 
-    def __init__(
-        self, client: ApiClient, *, paths: Iterable[str] = (PATH,), clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, client: ApiClient, *, paths: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
             client: of the API server; it needs the permission to create both reviews.

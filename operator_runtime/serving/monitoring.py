@@ -5,20 +5,18 @@ from __future__ import annotations
 import logging
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from prometheus_client import Gauge, GCCollector, Metric, PlatformCollector, ProcessCollector
 
-from operator_runtime.cache.reflector import Reflector
 from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
-from operator_runtime.serving.probes import Check, HealthProbe, Probes, ping, watch_check
+from operator_runtime.serving.probes import Checks
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
 from operator_runtime.settings.listen_address import parse_address
 from operator_runtime.settings.runtime_settings import RuntimeSettings
@@ -58,25 +56,15 @@ def add_sources(
 
 @asynccontextmanager
 async def served(
-    settings: RuntimeSettings,
-    reflectors: Sequence[Reflector[Any]],
-    metrics: Metrics,
-    access: ClusterAccess,
-    health_checks: Sequence[Check] = (),
-    *,
-    ready_checks: Sequence[Check] = (),
-    further: Mapping[str, Metrics] | None = None,
-    user_agent: str,
+    settings: RuntimeSettings, checks: Checks, metrics: Mapping[str, Metrics], access: ClusterAccess, *, user_agent: str
 ) -> AsyncIterator[dict[str, str]]:
     """Answer probes and scrapes until the end of the block, which is given the URL of each server by its name.
 
     Args:
-        reflectors: the watches that readiness depends on.
+        metrics: what there is to see, by its path; what this has to show of itself is added to those at /metrics.
         access: with `user_agent`, to the API server, for who may see metrics.
-        further: what there is to see besides /metrics, by its path.
 
     Raises:
-        ValueError: two checks have one name.
         ServingError: an address is taken, or there is no certificate; the message names the flag.
     """
     from operator_runtime.serving.http_server import HttpServer  # with aiohttp's server, for whoever serves
@@ -85,8 +73,7 @@ async def served(
         urls: dict[str, str] = {}
         addresses: list[str] = []
         if (address := parse_address(settings.health_probe_bind_address)) is not None:
-            answers = probes_of(reflectors, health_checks, ready_checks)
-            probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
+            probes = HttpServer("probes", PROBES_FLAG, address, checks.answer)
             await stack.enter_async_context(probes)
             urls["probes"] = probes.url
             addresses.append(f"probes at {probes.url}")
@@ -96,12 +83,11 @@ async def served(
             if settings.metrics_secure:
                 from operator_runtime.serving.metrics_authentication import MetricsAuthentication
 
-                context = await _tls(settings.metrics_cert_dir, metrics)
+                context = await _tls(settings.metrics_cert_dir, metrics[PATH])
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
                 reviews = ApiClient(access, user_agent=user_agent, timeout_s=REVIEW_TIMEOUT_S)
-                paths = (PATH, *(further or ()))
-                refusal = MetricsAuthentication(await stack.enter_async_context(reviews), paths=paths).refusal
-            scrapes = Scrapes(metrics, refusal, further=further)
+                refusal = MetricsAuthentication(await stack.enter_async_context(reviews), paths=metrics).refusal
+            scrapes = Scrapes(metrics, refusal)
             server = HttpServer("metrics", METRICS_FLAG, address, scrapes.answer, context)
             await stack.enter_async_context(server)
             urls["metrics"] = server.url
@@ -119,15 +105,6 @@ async def _tls(directory: str | None, metrics: Metrics) -> ssl.SSLContext:
     files = CertificateFiles(Path(directory), CERTIFICATE_FLAG)
     metrics.add(files.families)
     return files.context
-
-
-def probes_of(
-    reflectors: Sequence[Reflector[Any]], health_checks: Sequence[Check] = (), ready_checks: Sequence[Check] = ()
-) -> Probes:
-    """/healthz and /readyz of an operator with these watches."""
-    watches = [watch_check(each) for each in reflectors]
-    healthz = HealthProbe("healthz", [ping(), *health_checks])
-    return Probes(healthz, HealthProbe("readyz", [ping(), *watches, *ready_checks]))
 
 
 def _event_families(recorder: EventRecorder) -> Iterator[Metric]:

@@ -8,8 +8,8 @@ kube-apiserver and of controller-runtime: `?verbose` lists the checks, `?exclude
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.diagnostics.callback_errors import check_plain
@@ -24,102 +24,44 @@ logger = logging.getLogger(__name__)
 RECONNECT_GRACE_S = 5.0
 
 
-class Check(NamedTuple):
-    """One thing to check: `run` gives what is wrong, None when all is well; it is quick, and never waits.
-
-    Its name is unique among the checks of a probe, and part of a URL's path.
-    """
-
-    name: str
-    run: Callable[[], str | None]
-
-
-class Checks:
-    """The checks of an author's own. Add before the operator runs.
-
-    Attributes:
-        health: of /healthz: what fails there is restarted by kubelet.
-        ready: of /readyz: what fails there gets no traffic, and is not restarted.
-    """
-
-    def __init__(self) -> None:
-        self.health: list[Check] = []
-        self.ready: list[Check] = []
-
-    def add_health(self, name: str, check: Callable[[], str | None]) -> None:
-        """Have /healthz fail while `check` gives a reason; for what only a restart mends.
-
-        The path /healthz/NAME runs it alone. It never waits: what must be waited for is done by a task, whose last
-        finding it returns.
-
-        Raises:
-            ValueError: the name is empty, or a check has it already.
-            TypeError: `check` is a coroutine function, or cannot be called.
-        """
-        _add(self.health, "healthz", name, check)
-
-    def add_ready(self, name: str, check: Callable[[], str | None]) -> None:
-        """Have /readyz fail while `check` gives a reason; otherwise as `add_health`."""
-        _add(self.ready, "readyz", name, check)
-
-
-def _add(checks: list[Check], probe: str, name: str, check: Callable[[], str | None]) -> None:
-    if not name or any(name == each.name for each in checks):
-        raise ValueError(f"a check of {probe} is named {name!r}: give each a name of its own")
-    check_plain(check, f"the check {name} of {probe}")
-    checks.append(Check(name, check))
-
-
-def ping() -> Check:
-    """Return a check that always passes: that it is answered at all shows that the event loop runs."""
-    return Check("ping", lambda: None)
-
-
-def watch_check(reflector: Reflector[Any]) -> Check:
-    """Well while the watch has had its snapshot and brings bytes."""
-
-    def reason() -> str | None:
-        if not reflector.synced.is_set():
-            return f"the first list of {reflector.description} is not complete"
-        if reflector.silent_s > reflector.silence_limit_s + RECONNECT_GRACE_S:
-            return f"the watch of {reflector.description} has brought nothing for {reflector.silent_s:.0f} s"
-        return None
-
-    separator = "/" if reflector.namespace else ""
-    return Check(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", reason)
+CheckFunction = Callable[[], str | None]
+"""Gives what is wrong, None when all is well; it is quick, and never waits."""
 
 
 class HealthProbe:
     """The checks behind one path, in their order. Once they have passed, the log reports when they fail and recover.
 
-    Raises ValueError where two checks have one name.
+    The first is `ping`: that it is answered at all shows that the event loop runs.
     """
 
-    def __init__(self, name: str, checks: Sequence[Check]) -> None:
-        names = [each.name for each in checks]
-        if len(set(names)) != len(names):
-            raise ValueError(f"two checks of {name} have the same name: {', '.join(names)}")
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._checks = tuple(checks)
+        self._checks: dict[str, CheckFunction] = {"ping": lambda: None}
         self._failing: frozenset[str] = frozenset()
         self._broken: set[str] = set()
         self._passed = False
 
-    def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> HttpResponse:
+    def add(self, name: str, check: CheckFunction) -> None:
+        if not name or name in self._checks:
+            raise ValueError(f"a check of {self.name} is named {name!r}: give each a name of its own")
+        check_plain(check, f"the check {name} of {self.name}")
+        self._checks[name] = check
+
+    def answer_all(self, *, verbose: bool, exclude: Iterable[str]) -> HttpResponse:
         """200 if all checks are well that are not excluded, else 500 and which are not."""
         excluded = {each for each in exclude if each}
-        unknown = excluded - {each.name for each in self._checks}
+        unknown = excluded - self._checks.keys()
         lines: list[str] = []
         failures: dict[str, str] = {}
-        for check in self._checks:
-            if check.name in excluded:
-                lines.append(f"[+]{check.name} excluded: ok")
-            elif (reason := self._reason_of(check)) is None:
-                lines.append(f"[+]{check.name} ok")
+        for name in self._checks:
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok")
+            elif (reason := self._reason_of(name)) is None:
+                lines.append(f"[+]{name} ok")
             else:
-                failures[check.name] = reason
+                failures[name] = reason
                 # As in Kubernetes: any client may request this, so that only /NAME gives the reason.
-                lines.append(f"[-]{check.name} failed: reason withheld")
+                lines.append(f"[-]{name} failed: reason withheld")
         if unknown:
             names = ",".join(f'"{each}"' for each in sorted(unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
@@ -133,22 +75,21 @@ class HealthProbe:
 
     def answer_one(self, name: str) -> HttpResponse:
         """200 if the check of that name is well, 500 with the reason if not, 404 if there is none."""
-        check = next((each for each in self._checks if each.name == name), None)
-        if check is None:
+        if name not in self._checks:
             return text_response(404, f"no check is named {name!r}: see /{self.name}?verbose\n")
-        reason = self._reason_of(check)
+        reason = self._reason_of(name)
         return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
 
-    def _reason_of(self, check: Check) -> str | None:
+    def _reason_of(self, name: str) -> str | None:
         """Run a check and return its complaint, None for none; a check that raises has found something wrong, too."""
         try:
-            reason = check.run()
+            reason = self._checks[name]()
         except Exception as error:
-            if check.name not in self._broken:
-                self._broken.add(check.name)
-                logger.exception("the check %s of %s raised", check.name, self.name)
+            if name not in self._broken:
+                self._broken.add(name)
+                logger.exception("the check %s of %s raised", name, self.name)
             return f"the check raised {type(error).__name__}: {error}"
-        self._broken.discard(check.name)
+        self._broken.discard(name)
         return reason
 
     def _report(self, failures: dict[str, str]) -> None:
@@ -164,9 +105,41 @@ class HealthProbe:
         self._failing = failing
 
 
-class Probes:
-    def __init__(self, *probes: HealthProbe) -> None:
-        self._probes = {each.name: each for each in probes}
+class Checks:
+    """The checks of /healthz and /readyz. An author's own are added before the operator runs."""
+
+    def __init__(self) -> None:
+        self._health, self._ready = HealthProbe("healthz"), HealthProbe("readyz")
+        self._probes = {each.name: each for each in (self._health, self._ready)}
+
+    def add_health(self, name: str, check: CheckFunction) -> None:
+        """Have /healthz fail while `check` gives a reason; for what only a restart mends.
+
+        The path /healthz/NAME runs it alone. It never waits: what must be waited for is done by a task, whose last
+        finding it returns.
+
+        Raises:
+            ValueError: the name is empty, or a check has it already.
+            TypeError: `check` is a coroutine function, or cannot be called.
+        """
+        self._health.add(name, check)
+
+    def add_ready(self, name: str, check: CheckFunction) -> None:
+        """Have /readyz fail while `check` gives a reason; otherwise as `add_health`."""
+        self._ready.add(name, check)
+
+    def add_watch(self, reflector: Reflector[Any]) -> None:
+        """Have /readyz fail until the watch has had its snapshot, and while it brings no bytes."""
+
+        def reason() -> str | None:
+            if not reflector.synced.is_set():
+                return f"the first list of {reflector.description} is not complete"
+            if reflector.silent_s > reflector.silence_limit_s + RECONNECT_GRACE_S:
+                return f"the watch of {reflector.description} has brought nothing for {reflector.silent_s:.0f} s"
+            return None
+
+        separator = "/" if reflector.namespace else ""
+        self.add_ready(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", reason)
 
     async def answer(self, request: web.BaseRequest) -> HttpResponse:
         """The answer to `/PROBE`, with `?verbose` and `?exclude=`, and to `/PROBE/CHECK`."""

@@ -38,57 +38,45 @@ Refusal = Callable[["web.BaseRequest"], Awaitable[HttpResponse | None]]
 
 
 class Scrapes:
-    """Answers GET /metrics, and GET of further paths that have metrics of their own, one scrape at a time.
+    """Answers GET of each path that has metrics, one scrape at a time.
 
     A client that comes while a scrape is being written waits for the next one, and shares it with all that do: many
     scrapers take no more time and memory than two.
 
-    Invariant: `_shared` has, for each path and content type, the number of the last answer and the answer, while one
-    waits.
+    Invariant: `_next` has, for each path and content type, the scrape that waits for its turn, if one does.
     """
 
-    def __init__(
-        self, metrics: Metrics, refusal: Refusal | None = None, *, further: Mapping[str, Metrics] | None = None
-    ) -> None:
-        self._metrics = {PATH: metrics, **(further or {})}
+    def __init__(self, metrics: Mapping[str, Metrics], refusal: Refusal | None = None) -> None:
+        self._metrics = metrics
         self._refusal = refusal
         self._callback_errors = CallbackErrors()
         self._writing = asyncio.Lock()
-        self._waiting = 0
-        self._begun = 0
-        self._shared: dict[tuple[str, str], tuple[int, HttpResponse]] = {}
+        self._next: dict[tuple[str, str], asyncio.Task[HttpResponse]] = {}
 
     async def answer(self, request: web.BaseRequest) -> HttpResponse:
         """The metrics, or a refusal. A client that may not see them learns nothing else either."""
         if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
-        if (metrics := self._metrics.get(request.path)) is None:
+        path = request.path
+        if path not in self._metrics:
             return text_response(404, f"there is {' and '.join(self._metrics)} here\n")
-        begun_before = self._begun
-        self._waiting += 1
-        try:
-            async with self._writing:
-                format = content_type(",".join(request.headers.getall("Accept", ())))
-                number, shared = self._shared.get((request.path, format), (0, None))
-                if shared is None or number <= begun_before:
-                    self._begun += 1
-                    shared = await self._written(metrics, format)
-                    self._shared[request.path, format] = (self._begun, shared)
-                return shared
-        finally:
-            self._waiting -= 1
-            if not self._waiting:
-                self._shared.clear()
+        format = content_type(",".join(request.headers.getall("Accept", ())))
+        if (path, format) not in self._next:
+            self._next[path, format] = asyncio.create_task(self._scrape(path, format))
+        # One who goes away leaves the scrape to those who share it.
+        return await asyncio.shield(self._next[path, format])
 
-    async def _written(self, metrics: Metrics, format: str) -> HttpResponse:
-        families = list(metrics.collect())
-        # Counted as far as it matters: samples may be made as they are read.
-        if any(number > _AT_ONCE for number in accumulate(len(each.samples) for each in families)):
-            # Read here, where nothing changes meanwhile, and written elsewhere.
-            body = await asyncio.to_thread(self._text, families, format)
-        else:
-            body = self._text(families, format)
-        return HttpResponse(200, body, format)
+    async def _scrape(self, path: str, format: str) -> HttpResponse:
+        async with self._writing:
+            del self._next[path, format]
+            families = list(self._metrics[path].collect())
+            # Counted as far as it matters: samples may be made as they are read.
+            if any(number > _AT_ONCE for number in accumulate(len(each.samples) for each in families)):
+                # Read here, where nothing changes meanwhile, and written elsewhere.
+                body = await asyncio.to_thread(self._text, families, format)
+            else:
+                body = self._text(families, format)
+            return HttpResponse(200, body, format)
 
     def _text(self, families: Sequence[Metric], format: str) -> bytes:
         """The body. It goes without families that cannot be written, such as one with a label that is no text."""

@@ -190,6 +190,6 @@ async def test_servers_are_asked_by_the_leader_alone_unless_that_is_switched_off
     # What waits for the election, and what does not.
     assert [each.name for each in manager._runnables] == ["memcached", *(["server stats"] if expected else [])]
     assert "server stats" not in [name for name, _ in manager._services]
-    assert list(parts.further_metrics) == ["/metrics/servers"]
+    assert list(parts.metrics_by_path) == ["/metrics", "/metrics/servers"]
     assert bool(list(parts.metrics_at("/metrics/servers").collect())) == expected
     assert not any(family.name == "memcached_up" for family in parts.metrics.collect())

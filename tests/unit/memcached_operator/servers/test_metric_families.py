@@ -74,7 +74,7 @@ async def scraped(pods: list[PodRecord], stats_cache: StatsCache, accept: str = 
     """Type and series of each metric that has some, by its name; the labels in the order of their names."""
     metrics = Metrics()
     metrics.add(lambda: server_families(pods, stats_cache.of))
-    response = await Scrapes(Metrics(), further={PATH: metrics}).answer(get(PATH, accept=accept))
+    response = await Scrapes({PATH: metrics}).answer(get(PATH, accept=accept))
     assert response.status == 200
     parse = parse_openmetrics if accept else parse_text
     found: dict[str, tuple[str, Series]] = {}

@@ -15,7 +15,7 @@ from operator_runtime.identity import Program
 from operator_runtime.objects.api_objects import PlainObject
 from operator_runtime.objects.kinds import Kind, plain
 from operator_runtime.operator import Operator
-from operator_runtime.serving.monitoring import probes_of
+from operator_runtime.serving.probes import Checks
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.http import get
@@ -274,7 +274,10 @@ async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_i
         "deployments.apps in namespace shop (watch 3)",
     ]
     assert [each.scope for each in reflectors] == ["shop", "shop", "shop.2", "shop.3"]
-    shown = await probes_of(reflectors).answer(get("/readyz"))
+    checks = Checks()
+    for each in reflectors:
+        checks.add_watch(each)
+    shown = await checks.answer(get("/readyz"))
     lines = shown.body.decode().splitlines()
     assert [line.split()[0] for line in lines if "deployments" in line] == [
         "[-]watch/deployments.apps/shop",

@@ -254,7 +254,7 @@ async def test_a_token_that_was_revoked_is_unknown(
 async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
-    metrics = Scrapes(Metrics(), authentication.refusal)
+    metrics = Scrapes({"/metrics": Metrics()}, authentication.refusal)
     server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
 
     async def scraped(token: str = "good") -> bytes:

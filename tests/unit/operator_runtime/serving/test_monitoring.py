@@ -18,7 +18,7 @@ from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
 from operator_runtime.serving.listening import ServingError
-from operator_runtime.serving.monitoring import add_sources, probes_of, served
+from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.operator_runtime.client.client_support import client_of
@@ -32,19 +32,11 @@ OPERATIONS = Path(__file__).parents[4] / "docs" / "operations.md"
 
 @asynccontextmanager
 async def serving(
-    manager: Manager, metrics: Metrics, values: Mapping[str, object], checks: Checks | None = None
+    metrics: Metrics, values: Mapping[str, object], checks: Checks | None = None
 ) -> AsyncIterator[dict[str, str]]:
     """Serve what there is of an operator, by these settings."""
-    access, checks = client_of("https://api.invalid").access, checks or Checks()
-    async with served(
-        settings(**values),
-        manager.awaited,
-        metrics,
-        access,
-        checks.health,
-        ready_checks=checks.ready,
-        user_agent="test/1",
-    ) as urls:
+    access, by_path = client_of("https://api.invalid").access, {"/metrics": metrics}
+    async with served(settings(**values), checks or Checks(), by_path, access, user_agent="test/1") as urls:
         yield urls
 
 
@@ -69,10 +61,10 @@ def urls(messages: Sequence[str]) -> dict[str, str]:
 
 async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    manager, metrics = await built()
+    _, metrics = await built()
     checks = Checks()
     checks.add_health("leaderElection", lambda: "overdue")
-    async with serving(manager, metrics, {PROBES: FREE, METRICS: FREE}, checks):
+    async with serving(metrics, {PROBES: FREE, METRICS: FREE}, checks):
         found = urls(caplog.messages)
         assert await fetched(found["probes"] + "/healthz/ping") == (200, "ok")
         assert await fetched(found["probes"] + "/healthz/leaderElection") == (500, "internal server error: overdue\n")
@@ -83,7 +75,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         for taken in (PROBES, METRICS):
             flag = "--" + taken.replace("_", "-")
             with pytest.raises(ServingError, match=f"turn it off with {flag}=0"):
-                async with serving(manager, metrics, {PROBES: FREE, METRICS: FREE} | {taken: address}):
+                async with serving(metrics, {PROBES: FREE, METRICS: FREE} | {taken: address}):
                     raise AssertionError("unreachable")
     with pytest.raises(ConnectionRefusedError):
         await fetched(found["metrics"])
@@ -93,35 +85,38 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
 async def test_no_bytes_of_a_request_are_a_fault_of_the_operators(
     target: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    manager, metrics = await built()
-    async with serving(manager, metrics, {PROBES: FREE}) as urls, connected(urls["probes"]) as client:
+    _, metrics = await built()
+    async with serving(metrics, {PROBES: FREE}) as urls, connected(urls["probes"]) as client:
         answer = await client.exchange(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 ")) or b"\n[+]ping ok\n" in answer
     assert not [each for each in caplog.records if each.exc_info]
 
 
 async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is_turned_off_is_not_served() -> None:
-    manager, metrics = await built()
+    _, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
-    async with serving(manager, metrics, {PROBES: FREE}, checks) as urls:
+    async with serving(metrics, {PROBES: FREE}, checks) as urls:
         assert await fetched(urls["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
         assert set(urls) == {"probes"}
-    async with serving(manager, metrics, {}) as urls:
+    async with serving(metrics, {}) as urls:
         assert urls == {}
 
 
 async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:
-    manager, metrics = await built()
+    _, metrics = await built()
     where = {METRICS: FREE, "metrics_secure": True, "metrics_cert_dir": str(tmp_path)}
     with pytest.raises(ServingError, match=f"^--metrics-cert-dir={tmp_path}: "):
-        async with serving(manager, metrics, where):
+        async with serving(metrics, where):
             raise AssertionError("unreachable")
 
 
 async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
     manager, _ = await built("shop", "bank")
-    response = await probes_of(manager.awaited).answer(get("/readyz?verbose"))
+    checks = Checks()
+    for reflector in manager.awaited:
+        checks.add_watch(reflector)
+    response = await checks.answer(get("/readyz?verbose"))
     assert response.status == 500
     kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
     assert response.body.decode().splitlines() == [
@@ -131,7 +126,7 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
     ]
     for reflector in manager.awaited:
         reflector.synced.set()
-    assert (await probes_of(manager.awaited).answer(get("/readyz"))).status == 200
+    assert (await checks.answer(get("/readyz"))).status == 200
 
 
 def documented() -> set[str]:

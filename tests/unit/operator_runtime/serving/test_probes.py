@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -11,23 +12,23 @@ import pytest
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import PODS
-from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, HealthProbe, Probes, ping, watch_check
+from operator_runtime.serving.probes import RECONNECT_GRACE_S, Checks
 from operator_runtime.serving.responses import HttpResponse
 from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.operator_runtime.http import get
 from tests.unit.things import Thing, decode
 
 
-class Switchable:
-    """A check whose state the test sets."""
+def checked(reasons: dict[str, str | None]) -> Checks:
+    """Checks of /readyz of these names, each with what it complains of, which the test may change."""
+    checks = Checks()
+    for name in reasons:
+        checks.add_ready(name, partial(reasons.get, name))
+    return checks
 
-    def __init__(self, name: str, reason: str | None = None) -> None:
-        self.reason = reason
-        self.check = Check(name, lambda: self.reason)
 
-
-def respond(probe: HealthProbe, path: str) -> HttpResponse:
-    return asyncio.run(Probes(probe).answer(get(path)))
+def respond(checks: Checks, path: str) -> HttpResponse:
+    return asyncio.run(checks.answer(get(path)))
 
 
 def text(response: HttpResponse) -> tuple[int, str]:
@@ -35,15 +36,15 @@ def text(response: HttpResponse) -> tuple[int, str]:
 
 
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
-    probe = HealthProbe("readyz", [ping(), Switchable("watch/pods").check])
+    probe = checked({"watch/pods": None})
     assert text(respond(probe, "/readyz")) == text(respond(probe, "/readyz/")) == (200, "ok")
     assert text(respond(probe, "/readyz?verbose")) == (200, "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n")
-    for path in ("/", "/metrics", "/readyzz", "/healthz"):
-        assert text(respond(probe, path)) == (404, "there are /readyz here\n")
+    for path in ("/", "/metrics", "/readyzz"):
+        assert text(respond(probe, path)) == (404, "there are /healthz and /readyz here\n")
 
 
 def test_one_that_fails_fails_all_and_keeps_its_reason_unless_it_is_asked_alone() -> None:
-    probe = HealthProbe("readyz", [ping(), Switchable("watch/pods", "silent").check])
+    probe = checked({"watch/pods": "silent"})
     listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
     assert text(respond(probe, "/readyz")) == (500, listed)
     assert text(respond(probe, "/readyz?verbose")) == (500, listed)
@@ -56,7 +57,8 @@ def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: py
     def broken() -> str | None:
         raise KeyError("depth")
 
-    probe = HealthProbe("readyz", [ping(), Check("queue", broken)])
+    probe = Checks()
+    probe.add_ready("queue", broken)
     assert text(respond(probe, "/readyz")) == (
         500,
         "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n",
@@ -74,21 +76,21 @@ def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
     checks = Checks()
     checks.add_health("disk", lambda: None)
     checks.add_ready("disk", lambda: "full")
-    assert [(each.name, each.run()) for each in (*checks.health, *checks.ready)] == [("disk", None), ("disk", "full")]
-    for name in ("", "disk"):
+    assert text(respond(checks, "/healthz/disk")) == (200, "ok")
+    assert text(respond(checks, "/readyz/disk")) == (500, "internal server error: full\n")
+    for name in ("", "disk", "ping"):
         with pytest.raises(ValueError, match=f"a check of readyz is named '{name}': give each a name of its own"):
             checks.add_ready(name, lambda: None)
     with pytest.raises(TypeError, match="the check other of healthz is a coroutine function"):
         checks.add_health("other", wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="two checks of readyz have the same name: ping, ping"):
-        HealthProbe("readyz", [ping(), ping()])
 
 
 def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of() -> None:
     def never() -> str | None:
         raise AssertionError("asked")
 
-    probe = HealthProbe("readyz", [ping(), Check("a/b", never)])
+    probe = Checks()
+    probe.add_ready("a/b", never)
     assert text(respond(probe, "/readyz?exclude=a/b")) == (200, "ok")
     shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
     assert text(respond(probe, "/readyz?exclude=a/b&verbose")) == (200, shown)
@@ -99,19 +101,19 @@ def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of()
 
 def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    pods, nodes = Switchable("pods", "not there yet"), Switchable("nodes")
-    probe = HealthProbe("readyz", [pods.check, nodes.check])
+    reasons: dict[str, str | None] = {"pods": "not there yet", "nodes": None}
+    probe = checked(reasons)
     respond(probe, "/readyz")
     assert not caplog.messages, "what is not there yet is no news"
-    pods.reason = None
+    reasons["pods"] = None
     respond(probe, "/readyz")
-    pods.reason = "silent"
+    reasons["pods"] = "silent"
     for _ in range(3):
         respond(probe, "/readyz")
-    nodes.reason = "silent too"
+    reasons["nodes"] = "silent too"
     respond(probe, "/readyz?exclude=pods")  # somebody who looks at a part
     respond(probe, "/readyz")
-    pods.reason = nodes.reason = None
+    reasons.update(pods=None, nodes=None)
     for _ in range(2):
         respond(probe, "/readyz")
     assert caplog.messages == ["readyz fails: pods: silent", "readyz fails: nodes: silent too", "readyz passes again"]
@@ -135,5 +137,7 @@ def test_a_watch_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
     pods.statistics.last_byte_s = START_S - silent_s
     if synced:
         pods.synced.set()
-    check = watch_check(pods)
-    assert (check.name, check.run()) == ("watch/pods", reason)
+    checks = Checks()
+    checks.add_watch(pods)
+    answer = (200, "ok") if reason is None else (500, f"internal server error: {reason}\n")
+    assert text(respond(checks, "/readyz/watch/pods")) == answer

@@ -33,7 +33,7 @@ def metrics(series: int = 1) -> Metrics:
 
 @pytest.mark.parametrize("series", [1, scrape._AT_ONCE + 1])
 async def test_a_scrape_shows_what_there_is_now(series: int) -> None:
-    response = await Scrapes(metrics(series)).answer(get("/metrics"))
+    response = await Scrapes({"/metrics": metrics(series)}).answer(get("/metrics"))
     assert response.status == 200
     assert response.content_type.startswith("text/plain; version=0.0.4")
     assert response.body.count(b"\ndepth{") == series
@@ -46,7 +46,7 @@ PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=
     ("accept", "openmetrics"), [("", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)]
 )
 async def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
-    response = await Scrapes(some()).answer(request_of(accept))
+    response = await Scrapes({"/metrics": some()}).answer(request_of(accept))
     assert response.content_type.startswith("application/openmetrics-text" if openmetrics else "text/plain")
     parse = parse_openmetrics if openmetrics else parse_text
     found: dict[object, float] = {
@@ -86,7 +86,7 @@ def request_of(accept: str) -> BaseRequest:
 
 @pytest.mark.parametrize("accept", ["application/openmetrics-text; version=nonsense", "\x00"])
 async def test_whatever_is_asked_for_there_is_an_answer(accept: str) -> None:
-    response = await Scrapes(some()).answer(request_of(accept))
+    response = await Scrapes({"/metrics": some()}).answer(request_of(accept))
     assert b"ends_total" in response.body
     assert "nonsense" not in response.content_type
 
@@ -118,7 +118,7 @@ async def test_a_family_that_cannot_be_written_goes_alone_and_is_told_once(
 ) -> None:
     shown = metrics()
     shown.add(lambda: [wrong(), GaugeMetricFamily("clerks", "Of the same source.", value=2)])
-    scrapes = Scrapes(shown)
+    scrapes = Scrapes({"/metrics": shown})
     for _ in range(2):
         answer = await scrapes.answer(request_of(accept))
         assert answer.status == 200
@@ -136,13 +136,13 @@ async def test_each_path_has_metrics_of_its_own_also_for_whoever_waits_for_one(
 ) -> None:
     if waits:
         monkeypatch.setattr(scrape, "_AT_ONCE", 0)
-    scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
+    scrapes = Scrapes({"/metrics": metrics(1), "/metrics/shops": metrics(2)})
     paths = ["/metrics", "/metrics/shops"] * 5
     answers = await asyncio.gather(*(scrapes.answer(get(path)) for path in paths))
     assert [answer.body.count(b"\ndepth{") for answer in answers] == [1, 2] * 5
     answer = await scrapes.answer(get("/metrics/shop"))
     assert (answer.status, answer.body) == (404, b"there is /metrics and /metrics/shops here\n")
-    answer = await Scrapes(metrics()).answer(get("/"))
+    answer = await Scrapes({"/metrics": metrics()}).answer(get("/"))
     assert (answer.status, answer.body) == (404, b"there is /metrics here\n")
 
 
@@ -174,7 +174,7 @@ async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkey
         return [family]
 
     shown.add(source)
-    scrapes = Scrapes(shown)
+    scrapes = Scrapes({"/metrics": shown})
     openmetrics = request_of("application/openmetrics-text")
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(scrapes.answer(get("/metrics")))
@@ -198,5 +198,5 @@ async def closed(request: BaseRequest) -> HttpResponse | None:
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/shops", "/elsewhere"])
 async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
-    response = await Scrapes(metrics(), closed, further={"/metrics/shops": metrics()}).answer(get(path))
+    response = await Scrapes({"/metrics": metrics(), "/metrics/shops": metrics()}, closed).answer(get(path))
     assert (response.status, response.body) == (403, b"Forbidden\n")
