@@ -94,12 +94,12 @@ class Pools:
     a pool that is closed: they are aborted one by one before it.
     """
 
-    def __init__(self, origin: Origin, context: ssl.SSLContext | None, tls_generation: int) -> None:
+    def __init__(self, origin: Origin, context: ssl.SSLContext | None) -> None:
+        self.context = context
         self.calls = Pool(origin, context, limit=MAX_CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_S)
         # A connection for each watch anew: behind a load balancer this alone moves watches to an API server that joins.
         self.watches = Pool(origin, context, limit=0, once=True)
         self.watching: set[Answer] = set()
-        self.tls_generation = tls_generation
 
     async def close(self) -> None:
         for answer in tuple(self.watching):
@@ -113,16 +113,14 @@ class ConnectionPools:
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
-        self._credentials = access.credentials
         self._pools: list[Pools] = []
 
     async def current(self) -> Pools:
         """The pools for the next request; call it after `Credentials.headers`, which notices a rotation."""
-        if self._pools and self._pools[-1].tls_generation == self._credentials.ssl_generation:
+        access, context = self._access, self._access.credentials.ssl_context()
+        if self._pools and self._pools[-1].context is context:
             return self._pools[-1]
-        access, context = self._access, self._credentials.ssl_context()
-        origin = Origin(access.server, access.proxy, access.tls_server_name)
-        current = Pools(origin, context, self._credentials.ssl_generation)
+        current = Pools(Origin(access.server, access.proxy, access.tls_server_name), context)
         self._pools.append(current)
         # What runs on the old pools runs to its end there; they close at the next rotation, or with the client.
         if len(self._pools) > 2:

@@ -255,10 +255,5 @@ class Credentials:
         return self._identity if isinstance(self._identity, Identity) else await self._identity.current()
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """TLS for new connections; None for plain http."""
+        """TLS for new connections; None for plain http. Another one after `headers` noticed new certificates."""
         return None if self._tls is None else self._tls.context()
-
-    @property
-    def ssl_generation(self) -> int:
-        """Grows when `ssl_context` becomes another one. Read it after `headers`, which notices new certificates."""
-        return 0 if self._tls is None else self._tls.generation

@@ -60,8 +60,8 @@ class ClientCertificate:
 class ClientTls:
     """An SSL context that follows its files; a plugin's certificate goes before its own.
 
-    Invariants: files are read at most once in PEM_FILE_PERIOD_S; `generation` grows exactly when the context is another
-    one; files that cannot be used (half of a rotation was written) leave the last good context in place. `authority`
+    Invariants: files are read at most once in PEM_FILE_PERIOD_S; the context is another one exactly when their content
+    is; files that cannot be used (half of a rotation was written) leave the last good context in place. `authority`
     None means the system's authorities, `insecure` checks nothing about the server.
     """
 
@@ -83,7 +83,6 @@ class ClientTls:
         self._plugin_certificate: ClientCertificate | None = None
         self._built_from: tuple[bytes | None, ClientCertificate | None] | None = None
         self._read_at = float("-inf")
-        self.generation = 0
         self.changed_at = float("-inf")
 
     def context(self) -> ssl.SSLContext:
@@ -116,7 +115,6 @@ class ClientTls:
             log.info("The certificate authority or the client certificate changed; new connections use it")
         self._context = context
         self._built_from = (authority, certificate)
-        self.generation += 1
         self.changed_at = now
 
     def _read_certificate(self) -> ClientCertificate | None:
@@ -157,14 +155,11 @@ def _trusting(name: str, authority: bytes | None) -> ssl.SSLContext:
 def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
     name = certificate.name
     try:
-        load_cert_chain(context, certificate.chain.rstrip() + b"\n" + certificate.key, _no_passphrase)
-    except _EncryptedKey:
-        raise AuthenticationUnavailable(
-            f"{name}: its key is encrypted; write it without a passphrase, as kubectl needs it too"
-        ) from None
+        load_cert_chain(context, certificate.chain.rstrip() + b"\n" + certificate.key)
     except (ssl.SSLError, ValueError):
         raise AuthenticationUnavailable(
-            f"{name}: certificate and key are not PEM or do not belong together; take both from one place"
+            f"{name}: certificate and key are not PEM, do not belong together, or the key is encrypted;"
+            " take both from one place, and the key without a passphrase"
         ) from None
     except OSError as error:
         raise AuthenticationUnavailable(
@@ -172,32 +167,23 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
         ) from None
 
 
-class _EncryptedKey(Exception):
-    """Raised in place of OpenSSL's question for a passphrase at the terminal."""
-
-
-def _no_passphrase() -> str:
-    raise _EncryptedKey
-
-
 def no_passphrase() -> bytes:
     """Passphrase of an encrypted key: it is refused instead of requested at a terminal."""
     return b""
 
 
-def load_cert_chain(context: ssl.SSLContext, pem: bytes, passphrase: Callable[[], bytes | str] = no_passphrase) -> None:
+def load_cert_chain(context: ssl.SSLContext, pem: bytes) -> None:
     """Have a client's or a server's `context` show a certificate that is held in memory.
 
     Args:
         pem: the certificate, the certificates between it and its authority, and its private key.
-        passphrase: called where the key is encrypted.
 
     Raises:
         ssl.SSLError: they are no PEM, do not belong together, or the key is encrypted.
         OSError: no file could be made for them.
     """
     with _as_file(pem) as path:
-        context.load_cert_chain(path, password=passphrase)
+        context.load_cert_chain(path, password=no_passphrase)
 
 
 @contextmanager

@@ -38,7 +38,6 @@ class FakeCredentials(Credentials):
     token: str = "first"
     next_token: str | None = None
     context: ssl.SSLContext | None = None
-    ssl_generation: int = 1
     refreshes: list[float] = field(default_factory=list)
     ca_reloads: list[float] = field(default_factory=list)
 

@@ -237,10 +237,10 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
     clock.advance(1)
     assert not await credentials.refresh(clock.now)
     rotate()
-    generation = credentials.ssl_generation
+    before = credentials.ssl_context()
     clock.advance(2)
     assert await credentials.refresh(clock.now - 0.5)
-    assert credentials.ssl_generation == generation + 1
+    assert credentials.ssl_context() is not before
 
 
 async def test_nothing_can_be_renewed_about_a_token_in_the_configuration_and_no_repr_shows_a_credential() -> None:
@@ -248,7 +248,7 @@ async def test_nothing_can_be_renewed_about_a_token_in_the_configuration_and_no_
     credentials = Credentials(Identity(bearer(SECRET)), None)
     assert await credentials.headers() == {"Authorization": f"Bearer {SECRET}"}
     assert not await credentials.refresh(1.0)
-    assert (credentials.ssl_context(), credentials.ssl_generation) == (None, 0)
+    assert credentials.ssl_context() is None
     access = ClusterAccess("https://a", None, "context a", credentials, f"http://u:{SECRET}@p")
     for value in (identity, identity.certificate, access, credentials, Pem("key", SECRET.encode())):
         assert SECRET not in repr(value)
