@@ -36,18 +36,9 @@ class CallbackErrors:
         new = identity not in self._reminders
         if new and len(self._reminders) >= self._MOST:
             self._reminders.clear()
-        reminder = self._reminders.setdefault(identity, ReportPace())
-        if not reminder.due(self._clock()):
+        if not self._reminders.setdefault(identity, ReportPace()).due(self._clock()):
             return
-        logger.error(
-            "%s failed for %s: %s. %s%s",
-            name,
-            about,
-            what,
-            instead,
-            f" It failed {reminder.unreported} more times since this was last reported." if reminder.unreported else "",
-            exc_info=error if new else None,
-        )
+        logger.error("%s failed for %s: %s. %s", name, about, what, instead, exc_info=error if new else None)
 
 
 def described(function: Callable[..., object]) -> str:

@@ -10,28 +10,19 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 class ReportPace:
     """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
 
-    A pause begins with `first_s` and doubles up to `longest_s`. A thing that did not happen for the longest pause is
-    reported as at first. `unreported` is how often it was kept quiet before it was last reported.
+    A pause begins with `first_s` and doubles up to `LONGEST_PAUSE_S`.
     """
 
-    __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "unreported")
+    __slots__ = ("_pause_s", "_quiet_until")
 
-    def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
-        self._first_s = first_s
-        self._longest_s = longest_s
+    def __init__(self, first_s: float = FIRST_PAUSE_S) -> None:
         self._pause_s = first_s
-        self._quiet_until = self._last = float("-inf")
-        self._kept_quiet = self.unreported = 0
+        self._quiet_until = float("-inf")
 
     def due(self, now: float) -> bool:
         """Record that it happens, and report whether to log it now. If so, the next pause begins."""
-        if now - self._last > self._longest_s:
-            self._pause_s = self._first_s
-        self._last = now
         if now < self._quiet_until:
-            self._kept_quiet += 1
             return False
-        self.unreported, self._kept_quiet = self._kept_quiet, 0
         self._quiet_until = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, self._longest_s)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         return True

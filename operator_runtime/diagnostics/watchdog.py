@@ -71,13 +71,6 @@ def blamed(stack: Sequence[traceback.FrameSummary], places: Places) -> list[trac
     return list(reversed((own or entered or list(stack))[-_SHOWN_LINES:]))
 
 
-class Stall(NamedTuple):
-    """A stall that is reported, and how many were not since the last that was."""
-
-    seconds: float
-    unreported: int
-
-
 class StallDetector:
     """Pure: choice of the stalls that are logged, and of the times to check.
 
@@ -91,8 +84,8 @@ class StallDetector:
         self._grace_until = float("-inf")
         self.check_at = now + after_s
 
-    def check(self, now: float, due_at: float) -> Stall | None:
-        """Return what is reported now; `check_at` has the time of the next call."""
+    def check(self, now: float, due_at: float) -> float | None:
+        """Return the seconds of a stall that is reported now; `check_at` has the time of the next call."""
         if now - self.check_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s
@@ -104,7 +97,7 @@ class StallDetector:
         if self._counted == due_at:
             return None
         self._counted = due_at
-        return Stall(now - due_at, self._reminder.unreported) if self._reminder.due(now) else None
+        return now - due_at if self._reminder.due(now) else None
 
 
 class EventLoopWatchdog:
@@ -169,8 +162,8 @@ class EventLoopWatchdog:
         detector = StallDetector(self._after_s, self._clock())
         while not self._ended.wait(max(0.0, detector.check_at - self._clock())):
             due_at = self._due_at
-            stall = detector.check(self._clock(), due_at)
-            if stall is None:
+            stalled_s = detector.check(self._clock(), due_at)
+            if stalled_s is None:
                 continue
             lines = blamed(stack_of(thread_id), Places.here())
             if self._due_at != due_at:
@@ -178,10 +171,7 @@ class EventLoopWatchdog:
             self._reported = due_at
             logger.warning(
                 "the event loop has not run for %.1f s, and nothing of this operator has: a blocking call? Have"
-                " asyncio.to_thread make it. It hangs at %s%s",
-                stall.seconds,
+                " asyncio.to_thread make it. It hangs at %s",
+                stalled_s,
                 ", called at ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in lines),
-                f". There were {stall.unreported} more such stalls since this was last reported"
-                if stall.unreported
-                else "",
             )
