@@ -28,17 +28,10 @@ class FakeClock:
     For one event loop. Invariant: a sleeper wakes at a time that is later than now.
     """
 
-    def __init__(self, now: float = START_S, *, autojump: bool = False) -> None:
-        """
-        Args:
-            now: its first time.
-            autojump: a sleep moves the clock to its end at once without a wait; for code of one task, of which the
-                test checks how long it slept and not what happened meanwhile.
-        """
+    def __init__(self, now: float = START_S) -> None:
         self.slept_s: list[float] = []
         """Length of each sleep, in the order in which they began."""
         self._now = now
-        self._autojump = autojump
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = count()
         self._changed = asyncio.Event()
@@ -80,9 +73,7 @@ class FakeClock:
     async def sleep(self, seconds: float) -> None:
         """Sleep until the clock has been moved on by so much; 0 or less lets others run, as `asyncio.sleep` does."""
         self.slept_s.append(seconds)
-        if self._autojump:
-            self.advance(max(seconds, 0.0))
-        if self._autojump or seconds <= 0:
+        if seconds <= 0:
             await asyncio.sleep(0)
             return
         woken = asyncio.get_running_loop().create_future()

@@ -160,13 +160,10 @@ class SimulatedCluster:
         return _decoded(await self._api.get(resource, None, name))
 
     @asynccontextmanager
-    async def client(self, *, kubeconfig: Path | None = None, name: str = AGENT) -> AsyncIterator[Client]:
-        """A client on the test's event loop; `name` is its field manager and its User-Agent.
-
-        `kubeconfig`: as whom, such as `user_kubeconfig(...)`; None for the administrator.
-        """
-        async with _connection(kubeconfig or self.kubeconfig_path, name) as api:
-            yield Client(api, field_manager=name)
+    async def client(self) -> AsyncIterator[Client]:
+        """A client on the test's event loop, the administrator; `AGENT` is its field manager and its User-Agent."""
+        async with _connection(self.kubeconfig_path) as api:
+            yield Client(api, field_manager=AGENT)
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig of this user and these groups, who may do what RBAC gives them."""
@@ -235,7 +232,7 @@ class SimulatedCluster:
             fault: Refuse, Delay, Stall, Break, End or SendError of `kube_simulator.faults`.
             verb: get, list, watch, create, update, patch, delete or deletecollection; what is empty fits all.
             resource: the plural, or plural/subresource.
-            agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s its name.
+            agent: how the User-Agent begins: an operator's is `NAME/VERSION`, a `client`'s `AGENT`.
             times: how many requests it is for; None for all. The rule's `used` counts those that it has met.
         """
         faults, where = self.simulator.faults, {"verb": verb, "resource": resource, "namespace": namespace}
@@ -252,10 +249,6 @@ class SimulatedCluster:
     def forget_history(self) -> None:
         """Answer 410 to a watch that wants to go on from a version before the present one; running watches go on."""
         self.call(self.simulator.forget_history)
-
-    def stop_apiserver(self) -> None:
-        """End the API server as an upgrade does: no new connections, streams end cleanly. The state stays."""
-        self.run(self.simulator.stop_apiserver())
 
     def kill_apiserver(self) -> None:
         """End the API server at once, as a crash would: connections are reset. The state stays."""
@@ -307,9 +300,9 @@ class SimulatedCluster:
         return self.run(called())
 
 
-def _connection(kubeconfig: Path, name: str = AGENT) -> ApiClient:
+def _connection(kubeconfig: Path) -> ApiClient:
     # No variable of the developer's counts, that of a proxy among them.
-    return ApiClient(load_access(kubeconfig=str(kubeconfig), environ={}), user_agent=name)
+    return ApiClient(load_access(kubeconfig=str(kubeconfig), environ={}), user_agent=AGENT)
 
 
 def _decoded(answer: bytes) -> Json:

@@ -84,7 +84,7 @@ def test_the_api_server_comes_back_with_its_state_and_forgets_its_history(
     kept = api.post(CONFIG_MAPS, config_map("kept")).expect(201)
     held = api.get(CONFIG_MAPS).json["metadata"]["resourceVersion"]
     api.post(CONFIG_MAPS, config_map("later")).expect(201)
-    simulator.stop_apiserver()
+    simulator.run(simulator.simulator.stop_apiserver())
     api.close()
     with pytest.raises(ConnectionRefusedError):
         api.get(CONFIG_MAPS)

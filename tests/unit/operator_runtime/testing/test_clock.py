@@ -87,12 +87,3 @@ async def test_a_sleeper_sleeps_again_from_the_new_time_and_not_when_cancelled(
     clock.advance(1.0)
     assert await sleepers.take_woken() == [("loop", 1011.0)]
     assert clock.slept_s == [1.0, 5.0, 1.0]
-
-
-async def test_a_clock_that_jumps_lets_nobody_wait(sleepers: Sleepers) -> None:
-    clock = sleepers.clock = FakeClock(autojump=True)
-    ran: list[str] = []
-    asyncio.get_running_loop().call_soon(ran.append, "another")
-    await clock.sleep(60.0)
-    await clock.sleep(-1.0)
-    assert (clock(), clock.slept_s, ran) == (1060.0, [60.0, -1.0], ["another"])
