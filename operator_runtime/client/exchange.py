@@ -14,7 +14,6 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -150,16 +149,11 @@ class Answer:
             self._deadline = None
 
 
-@lru_cache(maxsize=64)
-def _encoded(query: tuple[tuple[str, str], ...]) -> str:
-    return urlencode(query)
-
-
 def target_of(path: str, query: Mapping[str, str] | None) -> str:
     """Path and query as a request names them; ValueError where the path cannot stand in a request."""
     if not path.isascii() or not path.isprintable() or " " in path:
         raise ValueError(f"{path!r} is no path of a URL")
-    return f"{path}?{_encoded(tuple(query.items()))}" if query else path
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def header_lines(headers: Mapping[str, Any]) -> bytes:

@@ -146,14 +146,11 @@ def _is_direct(host: str, port: int, exceptions: str) -> bool:
 
 
 def _split_port(entry: str) -> tuple[str, int | None]:
-    if entry.startswith("["):
-        name, _, port = entry[1:].partition("]")
-        port = port.removeprefix(":")
-    elif entry.count(":") == 1:
-        name, _, port = entry.partition(":")
-    else:
-        name, port = entry, ""
-    return name, int(port) if port.isdecimal() else None
+    try:
+        parts = urlsplit(f"//{entry}")
+        return parts.hostname or "", parts.port
+    except ValueError:  # an IPv6 address without brackets
+        return entry, None
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

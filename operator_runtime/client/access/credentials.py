@@ -91,17 +91,13 @@ def token_file(path: Path, remedy: str) -> Callable[[], Awaitable[Identity]]:
 
     async def fetch() -> Identity:
         # Some kilobytes, at most once a minute: not worth a thread.
-        return Identity(bearer(_read_token(path, remedy)))
+        token = credential_file(path, "token file", remedy).decode("ascii", "replace").strip()
+        if not is_token(token):
+            fault = "is empty" if not token else "holds something other than one token"
+            raise AuthenticationUnavailable(f"token file {path} {fault}: {remedy}")
+        return Identity(bearer(token))
 
     return fetch
-
-
-def _read_token(path: Path, remedy: str) -> str:
-    token = credential_file(path, "token file", remedy).decode("ascii", "replace").strip()
-    if not is_token(token):
-        fault = "is empty" if not token else "holds something other than one token"
-        raise AuthenticationUnavailable(f"token file {path} {fault}: {remedy}")
-    return token
 
 
 class CachedIdentity:

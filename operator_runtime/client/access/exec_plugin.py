@@ -151,11 +151,9 @@ class ExecPlugin:
     def _identity(self, answer: bytes) -> Identity:
         try:
             credential = msgspec.json.decode(answer, type=_ExecCredential)
-        except msgspec.ValidationError as error:
-            # msgspec's messages name fields and types, never values.
+        except UNDECODABLE as error:
+            # Their messages name fields, types and places, never values.
             raise self._unreadable(f"its answer is not an ExecCredential: {error}") from None
-        except UNDECODABLE:
-            raise self._unreadable("its answer is not an ExecCredential, as it is not JSON") from None
         if credential.kind != "ExecCredential" or credential.api_version != self.api_version:
             raise self._unreadable(f"its answer is not an ExecCredential of {self.api_version}, as the kubeconfig says")
         status = credential.status or _Status()
