@@ -16,14 +16,14 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.builder import ControllerBuilder
+from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import Controller, Reconcile, Result
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Manager, Service
@@ -45,9 +45,6 @@ from operator_runtime.settings.runtime_settings import RuntimeSettings, S
 from operator_runtime.telemetry.metrics import ControllerMetrics, Metrics, loop_metrics
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 
-if TYPE_CHECKING:
-    from operator_runtime.controller.client import Client
-
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
@@ -64,6 +61,7 @@ class Operator:
         namespaces: what is watched, () for all namespaces.
         own_namespace: of the pod that this process runs in, "" where it runs in none.
         api: the API server, in bytes; closed by the caller.
+        client: the API server, for reconcilers. What they write, their keys wait to see.
         events: records Kubernetes Events.
         metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
             takes what is read at each scrape.
@@ -108,21 +106,15 @@ class Operator:
         )
         self._builders: list[ControllerBuilder] = []
         self._own_writes: dict[str, OwnWrites] = {}
-        self._owners: dict[int, Owners[Any]] = {}  # by the identity of a kind
-        self.manager.add_service("event recorder", self.events)
-        self.manager.add_service("event-loop watchdog", EventLoopWatchdog(loop_metrics(self.metrics)))
-
-    @cached_property
-    def client(self) -> Client:
-        """The API server, for reconcilers. What they write, their keys wait to see."""
-        from operator_runtime.controller.client import Client  # not in an operator that speaks to `api` itself
-
-        return Client(
-            self.api,
-            field_manager=self.program.name,
+        self.client = Client(
+            api,
+            field_manager=program.name,
             own_writes_of=self._own_writes.get,
             stores_of=self._informers.stores_of,
         )
+        self._owners: dict[int, Owners[Any]] = {}  # by the identity of a kind
+        self.manager.add_service("event recorder", self.events)
+        self.manager.add_service("event-loop watchdog", EventLoopWatchdog(loop_metrics(self.metrics)))
 
     def informer(self, kind: Kind[R], *, labels: str = "", crd_hint: str = "", optional: bool = False) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.

@@ -101,26 +101,20 @@ def operate(
     *,
     own_packages: Iterable[str] = (),
 ) -> int:
-    """Set up logging, warn of variables that set nothing, and run the operator; the exit code."""
+    """Set up logging, warn of variables that set nothing, and run the operator; the exit code.
+
+    It runs on the fastest event loop there is. What keeps it from starting becomes one plain line.
+    """
+    from operator_runtime.client.errors import KubeError
     from operator_runtime.process import logs
+    from operator_runtime.serving.listening import ServingError
 
     logs.configure(log_format=settings.log_format, level=settings.log_level, own_packages=own_packages)
     for sentence in schema.unknown_variables(os.environ):
         logger.warning("%s", sentence)
-    return run_to_the_end(program, serve, settings)
-
-
-def run_to_the_end(program: Program, serve: Callable[[S], Coroutine[Any, Any, int]], settings: S) -> int:
-    """Run on the fastest event loop there is; what keeps it from starting becomes one plain line."""
-    from operator_runtime.client.errors import KubeError
-    from operator_runtime.process.logs import escape
-    from operator_runtime.serving.listening import ServingError
-
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(serve(settings))
-    except KeyboardInterrupt:  # before the operator has its own handlers
-        return flags.INTERRUPTED
     except SystemExit as error:
         logger.critical("ended by sys.exit(%r) in its midst: raise an error instead", error.code, exc_info=True)
         raise
@@ -128,7 +122,7 @@ def run_to_the_end(program: Program, serve: Callable[[S], Coroutine[Any, Any, in
         if settings.log_format == "json":
             logger.critical("%s", error)
         else:
-            print(escape(f"{program.name}: {error}"), file=sys.stderr)
+            print(logs.escape(f"{program.name}: {error}"), file=sys.stderr)
     except Exception:
         logger.critical("ended by an internal error", exc_info=True)
     return FAILED

@@ -11,7 +11,7 @@ import pytest
 
 from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.identity import Program
-from operator_runtime.process import command, logs
+from operator_runtime.process import command, flags
 from operator_runtime.process.command import operate
 from operator_runtime.serving.listening import ServingError
 from operator_runtime.settings.runtime_settings import RuntimeSettings
@@ -20,6 +20,7 @@ from operator_runtime.settings.schema import Schema
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
 SAMPLE = Program("sample-operator", "1.2.3")
+SCHEMA = Schema(RuntimeSettings, SAMPLE)
 
 
 def raising(error: BaseException) -> Callable[[RuntimeSettings], Coroutine[Any, Any, int]]:
@@ -35,9 +36,8 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
         logging.getLogger("samples.parts").debug("making")
         return 7
 
-    schema = Schema(RuntimeSettings, SAMPLE)
     given = RuntimeSettings(log_format="json", log_level="debug")
-    assert operate(SAMPLE, schema, given, serve, own_packages=["samples"]) == 7
+    assert operate(SAMPLE, SCHEMA, given, serve, own_packages=["samples"]) == 7
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
 
 
@@ -50,7 +50,7 @@ def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncio(monkeypatch: p
     async def run(settings: RuntimeSettings) -> int:
         return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) is there else 1
 
-    assert command.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
+    assert operate(SAMPLE, SCHEMA, RuntimeSettings(), run) == 0
 
 
 @pytest.mark.parametrize(
@@ -63,22 +63,20 @@ def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncio(monkeypatch: p
 def test_what_keeps_it_from_starting_is_one_plain_line(
     capsys: pytest.CaptureFixture[str], error: Exception, code: int, message: str
 ) -> None:
-    assert command.run_to_the_end(SAMPLE, raising(error), RuntimeSettings()) == code
+    assert operate(SAMPLE, SCHEMA, RuntimeSettings(), raising(error)) == code
     assert capsys.readouterr().err == f"sample-operator: {message}\n"
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(log_format="json", level="info")
     run = raising(AuthenticationUnavailable("no token in /sa:\nmount it"))
-    assert command.run_to_the_end(SAMPLE, run, RuntimeSettings(log_format="json")) == 1
+    assert operate(SAMPLE, SCHEMA, RuntimeSettings(log_format="json"), run) == 1
     document = json.loads(capsys.readouterr().err)
     assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
     assert "exception" not in document
 
 
 def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(log_format="text", level="info")
-    assert command.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
+    assert operate(SAMPLE, SCHEMA, RuntimeSettings(), raising(RuntimeError("a bug"))) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
     assert first.endswith("FATAL process.command: ended by an internal error")
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
@@ -88,9 +86,8 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
     async def run(settings: RuntimeSettings) -> int:
         sys.exit(3)
 
-    logs.configure(log_format="text", level="info")
     with pytest.raises(SystemExit) as ended:
-        command.run_to_the_end(SAMPLE, run, RuntimeSettings())
+        operate(SAMPLE, SCHEMA, RuntimeSettings(), run)
     assert ended.value.code == 3
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("FATAL process.command: ended by sys.exit(3) in its midst: raise an error instead")
@@ -98,5 +95,6 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
 
 
 def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run_to_the_end(SAMPLE, raising(KeyboardInterrupt()), RuntimeSettings()) == 130
+    run = raising(KeyboardInterrupt())
+    assert flags.answered("sample-operator", lambda: operate(SAMPLE, SCHEMA, RuntimeSettings(), run)) == 130
     assert "Traceback" not in capsys.readouterr().err
