@@ -257,21 +257,20 @@ class Connections:
     may hold more where nothing else is held.
 
     Invariants:
-        `_open` has each of them, and at most `most` of them. Of these `_waiting` has those that wait for their
-        peer to shake hands, to send a request or to take an answer, with what is held of it, longest first; the others
-        are being answered. `_ending` were cancelled to make room and do so.
+        `_tasks` has each of them until its end: at most `most`, and those that were cancelled. Of these `_waiting` has
+        those that wait for their peer to shake hands, to send a request or to take an answer, with what is held of it,
+        longest first; the others are being answered, or were cancelled.
     """
 
     def __init__(self, *, most: int, most_bytes: int) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._open: set[ConnectionTask] = set()
+        self._tasks: set[ConnectionTask] = set()
         self._waiting: dict[ConnectionTask, bytes] = {}
-        self._ending: set[ConnectionTask] = set()
 
     def make_room(self) -> bool:
         """Report whether there is room for one more. May end the one that has waited longest for its peer."""
-        if len(self._open) < self._most:
+        if sum(not each.cancelling() for each in self._tasks) < self._most:
             return True
         if not self._waiting:
             return False
@@ -280,7 +279,7 @@ class Connections:
 
     def add(self, task: ConnectionTask) -> None:
         """Count one more, which waits for its peer."""
-        self._open.add(task)
+        self._tasks.add(task)
         self.sends(task, b"")
         task.add_done_callback(self._forget)
 
@@ -290,7 +289,7 @@ class Connections:
 
     def sends(self, task: ConnectionTask, held: bytes) -> None:
         """Record what a peer is to take; with nothing, that it is to send. May end other connections, or it."""
-        if task not in self._open:
+        if task.cancelling():
             return
         self._waiting.pop(task, None)  # from now on it waits for something else
         self._waiting[task] = held
@@ -300,14 +299,12 @@ class Connections:
     async def end_all(self) -> None:
         # A task that is cancelled before it began would not close its connection.
         await asyncio.sleep(0)
-        tasks = [*self._open, *self._ending]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _forget(self, task: ConnectionTask) -> None:
-        self._open.discard(task)
-        self._ending.discard(task)
+        self._tasks.discard(task)
         self._waiting.pop(task, None)
 
     def _drop(self) -> None:
@@ -320,7 +317,6 @@ class Connections:
                 self._end(task)
 
     def _end(self, task: ConnectionTask) -> None:
-        # Before it is cancelled: it does not run at once, and another must not be found to end in its place.
-        self._forget(task)
-        self._ending.add(task)
+        # It does not run at once, and is not to be found again in the meantime.
+        self._waiting.pop(task, None)
         task.cancel()

@@ -266,7 +266,7 @@ async def test_whoever_does_not_take_an_answer_in_time_is_let_go(
     async with server(always(bytes(size))) as serving, asyncio.timeout(DEADLINE_S):
         client = clients.connect(serving, GET, receive_buffer=1)
         await begun(client)
-        await asyncio.gather(*serving._connections._open)
+        await asyncio.gather(*serving._connections._tasks)
         assert len(await rest(client)) < size
     assert not caplog.records
 
@@ -328,7 +328,7 @@ async def test_whoever_goes_before_the_answer_makes_no_room_for_another_question
             for _ in range(3):
                 assert await rest(clients.connect(serving, GET)) == b""
             go_on.set()
-            while (connections := serving._connections._open) and given_up.locked():
+            while (connections := serving._connections._tasks) and given_up.locked():
                 await asyncio.wait(connections)
             assert await answered(clients.connect(serving, GET)) == b"at last"
             go_on.clear()
