@@ -79,19 +79,18 @@ class Schema(Generic[S]):
         A warning, no error: a pod must still start when its image is rolled back to a release that does not know a
         variable.
         """
-        known = {option.variable for option in self.options}
-        unknown = [name for name in sorted(environ) if name.startswith(self.prefix) and name not in known]
-        return tuple(self._unknown(name) for name in unknown if not SERVICE_LINK.search(name))
-
-    def _unknown(self, name: str) -> str:
         from difflib import get_close_matches
 
         # Compared without the prefix, which would make everything look alike, and by the field's name, so that the
         # prefix before a variable that has none is recognised too.
         by_suffix = {option.name.upper(): option.variable for option in self.options}
-        near = get_close_matches(name.removeprefix(self.prefix), by_suffix, n=1)
-        hint = f"; did you mean {by_suffix[near[0]]}?" if near else ""
-        return f"the environment variable {name} sets nothing{hint}"
+        sentences = []
+        for name in sorted(environ.keys() - set(by_suffix.values())):
+            if name.startswith(self.prefix) and not SERVICE_LINK.search(name):
+                near = get_close_matches(name.removeprefix(self.prefix), by_suffix, n=1)
+                hint = f"; did you mean {by_suffix[near[0]]}?" if near else ""
+                sentences.append(f"the environment variable {name} sets nothing{hint}")
+        return tuple(sentences)
 
 
 def _variable_of(option: Option, environ: Mapping[str, str]) -> str | None:
