@@ -20,7 +20,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast, overload
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -63,30 +63,8 @@ def until(complaint: str, holds: Callable[[], bool], *, deadline_s: float = DEAD
     await_none(lambda: None if holds() else complaint, deadline_s=deadline_s)
 
 
-@overload
 async def async_eventually(
     read: Callable[[], Awaitable[T]],
-    desired: Callable[[T], bool],
-    *,
-    what: str = "",
-    deadline_s: float = DEADLINE_S,
-    ignoring: Errors = (),
-) -> T: ...
-
-
-@overload
-async def async_eventually(
-    read: Callable[[], T],
-    desired: Callable[[T], bool],
-    *,
-    what: str = "",
-    deadline_s: float = DEADLINE_S,
-    ignoring: Errors = (),
-) -> T: ...
-
-
-async def async_eventually(
-    read: Callable[[], Awaitable[T]] | Callable[[], T],
     desired: Callable[[T], bool],
     *,
     what: str = "",
@@ -153,10 +131,7 @@ def _wait(read: Callable[[], T], desired: Callable[[T], bool], lateness: _Latene
 
 
 async def _async_wait(
-    read: Callable[[], object],
-    desired: Callable[[T], bool],
-    lateness: _Lateness,
-    ignoring: Errors,
+    read: Callable[[], Awaitable[T]], desired: Callable[[T], bool], lateness: _Lateness, ignoring: Errors
 ) -> T:
     seen: object = "nothing: the first read did not come to its end"
     while True:
@@ -164,8 +139,7 @@ async def _async_wait(
         limit = asyncio.timeout(max(lateness.left_s, _POLL_S))
         try:
             async with limit:
-                given = read()
-                answer = cast("T", await given if inspect.isawaitable(given) else given)
+                answer = await read()
         except ignoring as error:
             seen = error
         except TimeoutError:

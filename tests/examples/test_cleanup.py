@@ -11,7 +11,7 @@ import pytest
 from examples.my_own_shell.controller import ShellController, set_up
 from operator_runtime import Program, RuntimeSettings, TerminalError
 from operator_runtime.testing.running import running_operator, settings_of
-from operator_runtime.testing.waiting import async_eventually, eventually
+from operator_runtime.testing.waiting import async_eventually, async_until, eventually
 from tests.examples.conftest import Start
 from tests.examples.shells import (
     DEPLOYMENT,
@@ -76,7 +76,7 @@ async def test_a_cleanup_that_fails_is_retried_and_seen_until_it_succeeds(
         await run("delete", what, "--wait=false")
         condition = await asyncio.to_thread(await_condition, kubectl, "CleanupFailed")
         assert (condition["status"], "the register does not answer" in condition["message"]) == ("False", True)
-        await async_eventually(lambda: failing.calls, lambda calls: calls >= 3, what="it is retried")
+        await async_until("it is not retried", lambda: failing.calls >= 3)
         events = await async_eventually(
             lambda: run("events", f"--for={what}", "--no-headers"), lambda found: "CleanupFailed" in found
         )

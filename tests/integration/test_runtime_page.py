@@ -127,9 +127,7 @@ def reconciles_of(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
 
 
 async def reconciled(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 1) -> None:
-    await async_eventually(
-        lambda: reconciles_of(caplog, key), lambda number: number >= times, what=f"reconciles of {key}"
-    )
+    await async_until(f"{key} is not reconciled {times} times", lambda: reconciles_of(caplog, key) >= times)
 
 
 async def selling(shops: ShopNamespace, name: str, sells: str) -> None:
