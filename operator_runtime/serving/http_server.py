@@ -209,7 +209,8 @@ class Conversation(asyncio.Protocol):
         """Give the peer so long for what it is to do next, and end the connection otherwise."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._task.cancel)
+        loop, end = asyncio.get_running_loop(), self._connections.end
+        self._timer = None if seconds is None else loop.call_later(seconds, end, self._task)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self._within(None)
@@ -274,7 +275,7 @@ class Connections:
             return True
         if not self._waiting:
             return False
-        self._end(next(iter(self._waiting)))
+        self.end(next(iter(self._waiting)))
         return True
 
     def add(self, task: ConnectionTask) -> None:
@@ -296,6 +297,11 @@ class Connections:
         if held:
             self._drop()
 
+    def end(self, task: ConnectionTask) -> None:
+        """End a connection. Its task does not run at once, and is not to be found again in the meantime."""
+        self._waiting.pop(task, None)
+        task.cancel()
+
     async def end_all(self) -> None:
         # A task that is cancelled before it began would not close its connection.
         await asyncio.sleep(0)
@@ -314,9 +320,4 @@ class Connections:
             if len(sizes) <= 1 or sum(sizes.values()) <= self._most_bytes:
                 return
             for task in [task for task, held in self._waiting.items() if held is oldest]:
-                self._end(task)
-
-    def _end(self, task: ConnectionTask) -> None:
-        # It does not run at once, and is not to be found again in the meantime.
-        self._waiting.pop(task, None)
-        task.cancel()
+                self.end(task)
