@@ -12,7 +12,6 @@ from benchmarks.sizing.group import can_count
 from benchmarks.sizing.points import Point, measured_mib, points
 from benchmarks.sizing.server import ServerError
 from lab.cache import BuildError
-from memcached_operator.api.sizing import memory_needed_mib
 
 _HEAD = (
     "| `-m` MiB | `-c` | `-t` | `-I` KiB | what it does | takes, MiB | rule, MiB | rule / takes |\n"
@@ -22,7 +21,7 @@ _HEAD = (
 
 def row(point: Point, takes_mib: float) -> str:
     """A line of the table."""
-    given, rule_mib = point.settings, _rule_mib(point)
+    given, rule_mib = point.settings, point.settings.rule_mib
     numbers = (given.memory_mib, given.connections, given.threads, given.item_size_kib)
     cells = (*numbers, point, f"{takes_mib:.1f}", rule_mib, f"{rule_mib / takes_mib:.2f}")
     return f"| {' | '.join(map(str, cells))} |"
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 takes_mib, version = measured_mib(point)
                 print(row(point, takes_mib), flush=True)
                 versions.add(version)
-                exceeded |= takes_mib > _rule_mib(point)
+                exceeded |= takes_mib > point.settings.rule_mib
     except (BuildError, ServerError, OSError) as error:
         _say(str(error))
         return 1
@@ -59,11 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     _say(f"memcached {', '.join(sorted(versions))}")
     return int(exceeded)
-
-
-def _rule_mib(point: Point) -> int:
-    given = point.settings
-    return memory_needed_mib(given.memory_mib, given.connections, given.threads, disk_kib=given.disk_kib)
 
 
 def _say(message: str) -> None:

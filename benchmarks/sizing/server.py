@@ -15,7 +15,8 @@ from benchmarks.process import free_port, memory_mib
 from benchmarks.sizing.group import Group, group
 from lab.image import bases, images, newest
 from memcached_operator.api.memcached_flags import SIZE_CLASSES
-from memcached_operator.api.sizing import disk_layout, disk_memory_kib
+from memcached_operator.api.sizing import disk_layout, memory_of_server_mib
+from memcached_operator.api.v1alpha1 import EmptyDirVolume, Extstore, ExtstoreVolume, Spec
 
 # Memcached gives up root's rights, and wants to be told for whose.
 _USER = "nobody"
@@ -31,7 +32,7 @@ class ServerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a specification decides of a server, in the units of :func:`memory_needed_mib`.
+    """What a specification decides of a server.
 
     Attributes:
         memory_file: its items are in a file in memory, as those of a server with ``spec.warmRestart``.
@@ -46,9 +47,17 @@ class Settings:
     disk_mib: int = 0
 
     @property
-    def disk_kib(self) -> int:
-        """What the rule has for its disk."""
-        return disk_memory_kib(disk_layout(self.disk_mib, self.item_size_kib), 1) if self.disk_mib else 0
+    def rule_mib(self) -> int:
+        """What it takes at most by the rule."""
+        volume = ExtstoreVolume(emptyDir=EmptyDirVolume())
+        spec = Spec(
+            memory=f"{self.memory_mib}Mi",
+            maxConnections=self.connections,
+            threads=self.threads,
+            maxItemSize=f"{self.item_size_kib}Ki",
+            extstore=Extstore(size=f"{self.disk_mib}Mi", volume=volume) if self.disk_mib else None,
+        )
+        return memory_of_server_mib(spec)
 
     def options(self, folder: str) -> tuple[str, ...]:
         """Those that name a file, which is in that folder."""

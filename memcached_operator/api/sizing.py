@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from memcached_operator.api.arguments import judge_arguments
-from memcached_operator.api.memcached_flags import LEAST_ITEM_BYTES, SIZE_CLASSES
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.v1alpha1 import Extstore, Spec
 
@@ -115,40 +114,23 @@ _HANDOVER_OF_A_THREAD_MIB: Final = 1
 _MARGIN_PERCENT: Final = 5
 
 
-def memory_needed_mib(
-    memory_mib: int,
-    connections: int,
-    threads: int,
-    *,
-    tls: bool = False,
-    size_classes: int = SIZE_CLASSES,
-    least_item_bytes: int = LEAST_ITEM_BYTES,
-    disk_kib: int = 0,
-    hands_over: bool = False,
-) -> int:
-    """MiB that a memcached takes at most: full of the smallest items and then some of all sizes, its connections busy.
+def memory_of_server_mib(spec: Spec) -> int:
+    """MiB that a server takes at most: full of the smallest items and then some of all sizes, its connections busy.
 
     The size of the largest item (-I) adds nothing: large ones are made of the same pages.
-
-    Args:
-        memory_mib: memory for items (-m).
-        connections: most connections (-c).
-        threads: that serve connections (-t).
-        tls: connections are encrypted (-Z).
-        size_classes: how many sizes of chunks there are (-f, slab_sizes).
-        least_item_bytes: the smallest of them (-n, slab_sizes).
-        disk_kib: what a disk takes of the memory, see `disk_memory_kib`.
-        hands_over: it fills itself from others, by its proxy.
     """
-    kib = (memory_mib + (size_classes - 1) * _PAGE_MIB + _PROCESS_MIB) * _KIB_OF_MIB
-    kib += memory_mib * _KIB_OF_MIB // _PAGES_SHARE + _hash_table_kib(memory_mib, least_item_bytes)
-    kib += threads * _THREAD_KIB + connections * (_CONNECTION_KIB + (_TLS_KIB if tls else 0)) + disk_kib
-    if hands_over:
-        kib += (_HANDOVER_MIB + threads * _HANDOVER_OF_A_THREAD_MIB) * _KIB_OF_MIB
-    return -(-kib * (100 + _MARGIN_PERCENT) // (100 * _KIB_OF_MIB))
+    judged, memory_mib = judge_arguments(spec.extraArgs, spec.threads), mebibytes(spec.memory)
+    kib = (memory_mib + (judged.size_classes - 1) * _PAGE_MIB + _PROCESS_MIB) * _KIB_OF_MIB
+    kib += memory_mib * _KIB_OF_MIB // _PAGES_SHARE + _hash_table_kib(memory_mib, judged.least_item_bytes)
+    kib += spec.threads * _THREAD_KIB + spec.maxConnections * (_CONNECTION_KIB + (_TLS_KIB if spec.tls else 0))
+    if spec.extstore is not None:
+        kib += _disk_memory_kib(layout_of(spec.extstore, spec.maxItemSize), spec.extstore.threads)
+    if spec.handover is not None:
+        kib += (_HANDOVER_MIB + spec.threads * _HANDOVER_OF_A_THREAD_MIB) * _KIB_OF_MIB
+    return -(-kib * (100 + _MARGIN_PERCENT) // (100 * _KIB_OF_MIB)) + judged.table_mib
 
 
-def disk_memory_kib(layout: DiskLayout, threads: int) -> int:
+def _disk_memory_kib(layout: DiskLayout, threads: int) -> int:
     """KiB that memcached takes for a disk; keys and headers of items on it are in the memory for items.
 
     Args:
@@ -165,22 +147,6 @@ def _hash_table_kib(memory_mib: int, least_item_bytes: int) -> int:
     while items * 2 > buckets * 3:
         buckets *= 2
     return (buckets + buckets // 2) * _BUCKET_BYTES // 1024
-
-
-def memory_of_server_mib(spec: Spec) -> int:
-    """MiB that a server of that specification takes at most."""
-    judged, disk = judge_arguments(spec.extraArgs, spec.threads), spec.extstore
-    needed = memory_needed_mib(
-        mebibytes(spec.memory),
-        spec.maxConnections,
-        spec.threads,
-        tls=spec.tls is not None,
-        size_classes=judged.size_classes,
-        least_item_bytes=judged.least_item_bytes,
-        disk_kib=disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0,
-        hands_over=spec.handover is not None,
-    )
-    return needed + judged.table_mib
 
 
 def memory_file_mib(spec: Spec) -> int:

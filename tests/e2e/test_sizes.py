@@ -10,7 +10,8 @@ from benchmarks.sizing import load
 from benchmarks.sizing.group import Group
 from benchmarks.sizing.server import Memcached
 from lab.node.node import Node
-from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.sizing import memory_of_server_mib
+from memcached_operator.api.v1alpha1 import Spec
 from tests.e2e.node_cluster import MEMCACHED_PORT, incarnations, pod_address
 from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
@@ -38,7 +39,7 @@ def test_a_filled_server_of_each_size_stays_below_its_limit(node: Node, system: 
         list(pool.map(fill, names))
     for memory, name in names.items():
         counted = Group.of(node.container_pid(kubectl.namespace, f"{name}-0", "memcached"))
-        assert counted.limit_mib() == memory_needed_mib(SIZES_MIB[memory], 1024, 4)
+        assert counted.limit_mib() == memory_of_server_mib(Spec(memory=memory))
         assert SIZES_MIB[memory] < counted.peak_mib() < counted.limit_mib()
     assert incarnations(kubectl) == before
     for pod in kubectl.get("pods")["items"]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.api.quantities import canonical
-from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.sizing import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import Resources, Spec
 from memcached_operator.core.objects.pod_template import resources_of
 
-NEEDED = canonical(f"{memory_needed_mib(64, 1024, 4)}Mi")
+NEEDED = canonical(f"{memory_of_server_mib(Spec())}Mi")
 GIB = {"memory": "1Gi"}
 TABLE: list[tuple[Resources, dict[str, str], dict[str, str]]] = [
     (Resources(), {"cpu": "50m", "memory": NEEDED}, {"memory": NEEDED}),
@@ -37,5 +37,5 @@ def test_what_the_user_names_is_taken_and_the_rest_follows_from_the_settings(
 
 def test_memory_follows_from_each_setting() -> None:
     spec = Spec(memory="1Gi", maxConnections=4096, threads=8, maxItemSize="2Mi")
-    needed = f"{memory_needed_mib(1024, 4096, 8)}Mi"
+    needed = "1323Mi"  # 1 GiB of items, their table, 4,096 connections, 8 threads and a margin
     assert resources_of(spec) == ({"cpu": "50m", "memory": needed}, {"memory": needed})
