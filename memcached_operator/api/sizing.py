@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from memcached_operator.api.arguments import judge_arguments
 from memcached_operator.api.quantities import kibibytes, mebibytes
-from memcached_operator.api.v1alpha1 import Extstore, Spec
+from memcached_operator.api.v1alpha1 import Spec
 
 # Of the volume: a filesystem keeps some of it for itself, and what is next to the file, such as a log, has a place.
 _SHARE_PERCENT: Final = 95
@@ -123,8 +123,8 @@ def memory_of_server_mib(spec: Spec) -> int:
     kib = (memory_mib + (judged.size_classes - 1) * _PAGE_MIB + _PROCESS_MIB) * _KIB_OF_MIB
     kib += memory_mib * _KIB_OF_MIB // _PAGES_SHARE + _hash_table_kib(memory_mib, judged.least_item_bytes)
     kib += spec.threads * _THREAD_KIB + spec.maxConnections * (_CONNECTION_KIB + (_TLS_KIB if spec.tls else 0))
-    if spec.extstore is not None:
-        kib += _disk_memory_kib(layout_of(spec.extstore, spec.maxItemSize), spec.extstore.threads)
+    if (disk := spec.extstore) is not None:
+        kib += _disk_memory_kib(disk_layout(mebibytes(disk.size), kibibytes(spec.maxItemSize)), disk.threads)
     if spec.handover is not None:
         kib += (_HANDOVER_MIB + spec.threads * _HANDOVER_OF_A_THREAD_MIB) * _KIB_OF_MIB
     return -(-kib * (100 + _MARGIN_PERCENT) // (100 * _KIB_OF_MIB)) + judged.table_mib
@@ -156,8 +156,3 @@ def memory_file_mib(spec: Spec) -> int:
     file that page comes besides, when the class has its first item.
     """
     return mebibytes(spec.memory) + judge_arguments(spec.extraArgs, spec.threads).size_classes - 1
-
-
-def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
-    """Division of a server's disk."""
-    return disk_layout(mebibytes(extstore.size), kibibytes(item_size))

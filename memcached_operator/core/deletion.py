@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.api.status import Problem, Reason, decode_status
+from memcached_operator.api.status import Problem, Reason, decode_status, first_names
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.owned_object import (
@@ -52,8 +52,6 @@ logger = logging.getLogger(__name__)
 # Twice the 30 s that a pod has by default to end; then the kubelet kills it.
 STALLED_AFTER_S = 60.0
 _ENDED = "They have ended, but are not deleted: check that kube-controller-manager runs."
-# In a message. All of them are in `kubectl get pods --selector`.
-_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +128,7 @@ def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord
 
 
 def _named(pods: Sequence[PodRecord]) -> str:
-    names = sorted(pod.name for pod in pods)
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more
+    return first_names(sorted(pod.name for pod in pods))
 
 
 @dataclass(slots=True)

@@ -135,10 +135,6 @@ class ContainerRestarts:
         return int(items) if items is not None and items == items else None  # NaN is not itself
 
 
-# Of the many whose servers have never restarted.
-_NONE: Final[Mapping[str, int]] = {}
-
-
 def report_restarts(
     record_event: RecordEvent, memcached: MemcachedRecord, pods: Sequence[PodRecord], known: Mapping[str, int] | None
 ) -> Mapping[str, int]:
@@ -149,13 +145,14 @@ def report_restarts(
     Args:
         known: what was remembered; None at first: a successor reports only what follows.
     """
+    before = known or {}
     for pod in pods if known is not None else ():
-        if pod.ready and not pod.in_place and pod.restarts > (known or _NONE).get(pod.uid, 0):
+        if pod.ready and not pod.in_place and pod.restarts > before.get(pod.uid, 0):
             note = _note(pod)
             logger.warning("%s", note, extra={"fields": {"server": pod.name, "restarts": pod.restarts}})
             record_event(memcached, "Warning", "ServerRestarted", "Report", note)
-    counts = {pod.uid: pod.restarts if pod.ready or pod.in_place else (known or _NONE).get(pod.uid, 0) for pod in pods}
-    return {uid: count for uid, count in counts.items() if count} or _NONE
+    counts = {pod.uid: pod.restarts if pod.ready or pod.in_place else before.get(pod.uid, 0) for pod in pods}
+    return {uid: count for uid, count in counts.items() if count}
 
 
 def _note(pod: PodRecord) -> str:

@@ -45,8 +45,6 @@ class RestartRequest(NamedTuple):
 
 def requested(pod: PodRecord) -> RestartRequest | None:
     """The annotation of a pod, None where it is not being changed, or it cannot be read."""
-    if not pod.in_place:
-        return None
     try:
         template_hash, restarts, since_s = pod.in_place.split(" ")
         return RestartRequest(template_hash, count_of(restarts), count_of(since_s))

@@ -140,7 +140,7 @@ def _next_step(state: RolloutState) -> Step:
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:
     """Wait for a Deployment's controller, which replaces pods of another template and makes missing ones."""
-    if not state.is_deployment:
+    if state.workload.kind != "Deployment":
         return None
     if not state.stale:
         return RolloutDone()

@@ -169,11 +169,6 @@ class RollingServer(NamedTuple):
     can_restart: bool
 
     @property
-    def is_stale(self) -> bool:
-        """Report whether it is to be replaced, or restarted in place, or is being so."""
-        return self.state is not ServerState.CURRENT
-
-    @property
     def is_due(self) -> bool:
         """Report whether it was not given the present template in its pod, or has failed to return to it."""
         return self.state in _DUE
@@ -206,18 +201,14 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     moving: Moving | None = None
     underway: bool = False
 
-    @property
-    def is_deployment(self) -> bool:
-        """Report whether the workload's own controller replaces pods."""
-        return self.workload.kind == "Deployment"
-
     @cached_property
     def servers(self) -> Sequence[RollingServer]:
         """The pods that are to stay, each with its state."""
         size = max(self.spec.size, 0)
         pods = [pod for pod in self.pods if pod.workload == self.workload.kind and pod.ordinal < size]
         stale = {pod.uid for pod in pods if is_stale(pod, self.workload, self.impossible)}
-        restarts = not (self.is_deployment and stale)  # else its controller replaces them, by the present certificate
+        # A Deployment's controller replaces those, by the present certificate.
+        restarts = self.workload.kind != "Deployment" or not stale
         stale |= {pod.uid for pod in pods if restarts and pod.uid in self.outdated_secrets}
         return [
             self._stale_server(pod, restarts=restarts)
@@ -248,7 +239,8 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def stale(self) -> Sequence[RollingServer]:
-        return [each for each in self.servers if each.is_stale]
+        """Servers that are to be replaced, or restarted in place, or are being so."""
+        return [each for each in self.servers if each.state is not ServerState.CURRENT]
 
     @cached_property
     def due(self) -> Sequence[RollingServer]:

@@ -124,11 +124,6 @@ def _draining(servers: ListedServers, last: Status, now: str) -> tuple[Drain, ..
     )
 
 
-def minimum_available(size: int) -> int:
-    """Count the ready pods that make it available: a quarter, rounded down, may be missing, as of a Deployment."""
-    return size - size // 4
-
-
 def _until(observed: Observation, draining: Sequence[Drain]) -> str:
     """Describe how many servers drain, and until when the last of them do; "" where none does."""
     number = sum(
@@ -172,7 +167,7 @@ def _available(observed: Observation) -> Condition:
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
     # While it scales down or replaces pods there may be more than are desired; `readyReplicas` counts these too.
     count = f"{min(ready, observed.size)} of {observed.size} servers are ready"
-    if ready >= minimum_available(observed.size):
+    if ready >= observed.size - observed.size // 4:  # a quarter, rounded down, may be missing, as of a Deployment
         return Condition("Available", "True", Reason.MINIMUM_REPLICAS_AVAILABLE, f"{count}.")
     why = _commonest_problem(observed)
     message = f"{count}: {why}" if why else f"{count}."

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.api.quantities import kibibytes
-from memcached_operator.api.sizing import layout_of
+from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.sizing import disk_layout
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore, Spec
 from memcached_operator.core.objects import workload_types as types
 from memcached_operator.core.objects.labels import EXTSTORE
@@ -45,7 +45,7 @@ def pod(pod: Pod, spec: Spec) -> Pod:
 
 def _options(extstore: Extstore, item_size: str, moved_from: int) -> tuple[str, ...]:
     """Return memcached's options for the disk, all of them in words, so that another release of it changes nothing."""
-    layout = layout_of(extstore, item_size)
+    layout = disk_layout(mebibytes(extstore.size), kibibytes(item_size))
     words = [
         # Of what comes after the path memcached would hear too late.
         f"ext_page_size={layout.page_mib}",

@@ -85,7 +85,7 @@ MANY = [pod_of(str(number)) for number in range(7)]
         (None, [HELD], f"Waiting for 1 pod to end: {B}.", "because of the finalizer example.com/hold: the client that"),
         (GOING, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "kube-controller-manager"),
         (None, PODS, f"Waiting for 2 pods to end: {A}, {B}.", "delete them, and their ReplicaSet"),
-        (None, MANY, "Waiting for 7 pods to end: ", "and 2 more"),
+        (None, MANY, "Waiting for 7 pods to end: ", "and 4 more"),
         (GOING, [], f"Waiting for the Deployment {NAME} to be deleted.", "garbage collector"),
         (
             KEPT,
