@@ -10,7 +10,8 @@ Most objects of a kind differ in these alone, so that one such text serves thous
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import msgspec
@@ -91,11 +92,6 @@ M = TypeVar("M", bound=Manifest)
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
-def encode(manifest: Manifest) -> bytes:
-    """Compact JSON, equal for equal manifests."""
-    return _encoder.encode(manifest)
-
-
 def without_names(manifest: M) -> M:
     """Return what is compared with a live object: all but kind and name, which cannot differ."""
     meta = manifest.metadata
@@ -104,8 +100,8 @@ def without_names(manifest: M) -> M:
 
 
 def comparable(manifest: Manifest) -> bytes:
-    """`without_names` as JSON."""
-    return encode(without_names(manifest))
+    """`without_names` as compact JSON, equal for equal manifests."""
+    return _encoder.encode(without_names(manifest))
 
 
 def as_json(part: Fields) -> dict[str, Any]:
@@ -272,37 +268,31 @@ class _Object(msgspec.Struct):
 _decode_object = msgspec.json.Decoder(_Object).decode
 
 
+@dataclass(frozen=True, eq=False)
 class Codec(Generic[M]):
-    """Comparison of one kind's objects, from records to differences."""
+    """Comparison of one kind's objects, from records to differences.
 
-    def __init__(
-        self,
-        type_: type[M],
-        normalize: Callable[[M], M] = lambda live: live,
-        compare: Callable[[M, M], Iterable[Difference]] = differences,
-        *,
-        shorten: Callable[[M], M] | None = None,
-        fixed: tuple[str, ...] = (),
-        replace: Literal["Background", "Orphan"] | None = None,
-    ) -> None:
-        """
-        Args:
-            normalize: brings a live object's specification to the form in which the desired one is built.
-            shorten: brings a desired object to the form in which it is compared, where it is written in another.
-        """
-        self._decode = msgspec.json.Decoder(type_).decode
-        self._normalize = normalize
-        self._compare = compare
-        self._shorten = shorten
-        self._fixed = fixed
-        self._replace: Literal["Background", "Orphan"] | None = replace
+    Attributes:
+        normalize: brings an object, live or desired, to the form in which both are compared.
+        fixed, replace: see `Rules`.
+    """
+
+    type: type[M]
+    normalize: Callable[[M], M] = lambda made: made
+    compare: Callable[[M, M], Iterable[Difference]] = differences
+    fixed: tuple[str, ...] = ()
+    replace: Literal["Background", "Orphan"] | None = None
+
+    @cached_property
+    def _decode(self) -> Callable[[msgspec.Raw | bytes], M]:
+        return msgspec.json.Decoder(self.type).decode
 
     def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
         meta = _decode_object(raw).metadata
         common = common_fields(meta)
         if not may_be_owned(meta):
             return OwnedRecord(**common)
-        live = self._normalize(self._decode(raw))
+        live = self.normalize(self._decode(raw))
         manifest = msgspec.structs.replace(live, metadata=owned_metadata(meta))
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
@@ -311,10 +301,10 @@ class Codec(Generic[M]):
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
         """The fields of an owned object that are not as desired."""
-        compared = comparable(self._shorten(desired) if self._shorten else desired)
+        compared = comparable(self.normalize(desired))
         if live.owned == compared:
             return ()
-        return tuple(self._compare(self._decode(compared), self.decoded(live)))
+        return tuple(self.compare(self._decode(compared), self.decoded(live)))
 
     @property
     def rules(self) -> Rules[M, Any]:
@@ -326,6 +316,6 @@ class Codec(Generic[M]):
             body=lambda desired: desired.body(),
             is_owned=is_owned,
             handover=ADOPTION,
-            fixed=self._fixed,
-            replace=self._replace,
+            fixed=self.fixed,
+            replace=self.replace,
         )

@@ -57,9 +57,7 @@ def _memcached_of(live: OwnedRecord) -> ObjectKey | None:
     return ObjectKey(live.namespace, live.name.removesuffix(found)) if found else None
 
 
-_CODEC: Final = Codec(
-    ConfigMapManifest, held, compare_config_maps, shorten=held, fixed=(IMMUTABLE,), replace="Background"
-)
+_CODEC: Final = Codec(ConfigMapManifest, held, compare_config_maps, fixed=(IMMUTABLE,), replace="Background")
 CONFIG_MAP_RESOURCE: Final = CachedResource(
     ("v1", "ConfigMap", "configmaps"), _CODEC.record, POD_SELECTOR, indexes={SCRIPTS_INDEX: _memcached_of}
 )

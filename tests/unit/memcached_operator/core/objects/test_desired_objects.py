@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memcached_operator.core.objects.owned_object import encode
+from memcached_operator.core.objects.owned_object import as_json
 from memcached_operator.core.objects.service import SERVICES, service
 from tests.unit.memcached_operator.live import desired, full_spec, spec_of
 from tests.unit.memcached_operator.support import HERE, OWNER
@@ -29,7 +29,7 @@ def test_the_desired_object_is_the_one_that_a_person_can_read_beside_this_test(k
 
 def part(kind: str, **changes: object) -> dict[str, object]:
     """The specification of an object where the Memcached's is otherwise."""
-    found: dict[str, object] = json.loads(encode(desired(kind, spec_of(full_spec() | changes))))["spec"]
+    found: dict[str, object] = as_json(desired(kind, spec_of(full_spec() | changes)))["spec"]
     return found
 
 

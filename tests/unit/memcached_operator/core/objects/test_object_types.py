@@ -4,7 +4,7 @@ import json
 
 import msgspec
 
-from memcached_operator.core.objects.owned_object import comparable, encode
+from memcached_operator.core.objects.owned_object import as_json, comparable
 from tests.unit.memcached_operator.support import desired_deployment
 
 
@@ -16,4 +16,4 @@ def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:
     compared = json.loads(comparable(guarded))
     assert set(compared) == {"metadata", "spec"}
     assert set(compared["metadata"]) == {"labels", "annotations", "ownerReferences"}
-    assert compared["spec"] == json.loads(encode(desired))["spec"]
+    assert compared["spec"] == as_json(desired)["spec"]

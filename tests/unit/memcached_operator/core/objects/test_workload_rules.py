@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
-from memcached_operator.core.objects.owned_object import encode, is_owned
+from memcached_operator.core.objects.owned_object import as_json, is_owned
 from memcached_operator.core.objects.workload import CODEC
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.support import (
@@ -32,7 +32,7 @@ def found(live: dict[str, Any], size: int = 2, image: str = IMAGE) -> list[Diffe
 
 def owned_by(owner: dict[str, Any] | None, *, annotation: str | None = None) -> dict[str, Any]:
     """A Deployment whose specification and labels are just what we want, but whose owner is somebody else."""
-    live: dict[str, Any] = json.loads(encode(desired_deployment()))
+    live: dict[str, Any] = as_json(desired_deployment())
     live["metadata"] |= {"uid": DEPLOYMENT_UID, "resourceVersion": "5", "generation": 1}
     live["metadata"]["ownerReferences"] = [] if owner is None else [CONTROLLING | owner]
     live["metadata"]["annotations"] = {APPLIED_ANNOTATION: "{}"}
