@@ -349,15 +349,17 @@ UNREADABLE: Final = Status()
 """The status of a Memcached that has one stored under another schema: this one object, which equals `NO_STATUS`."""
 
 
-def decode_status(body: bytes) -> Status:
-    """The live status, `UNREADABLE` for one that is to be written anew.
-
-    The conditions that the API server fills in before the first write count as none.
-    """
+def stored_status(body: bytes) -> Status:
+    """The live status, `UNREADABLE` for one that is to be written anew."""
     try:
-        status = decode_nested(_decode, body) if body else NO_STATUS
+        return decode_nested(_decode, body) if body else NO_STATUS
     except UNDECODABLE:
         return UNREADABLE
+
+
+def decode_status(body: bytes) -> Status:
+    """`stored_status`, in which the conditions that the API server fills in before the first write count as none."""
+    status = stored_status(body)
     conditions = status.conditions or ()
     written = tuple(each for each in conditions if each.reason != Reason.PENDING or each.type not in OWNED_CONDITIONS)
     return status if len(written) == len(conditions) else msgspec.structs.replace(status, conditions=written or None)
@@ -371,13 +373,11 @@ def status_patch(desired: Status, last: Status) -> dict[str, object]:
     """
     if desired == last:
         return {}
-    changed = {
+    return {
         field: msgspec.to_builtins(getattr(desired, field))
         for field in Status.__struct_fields__
         if last is UNREADABLE or getattr(desired, field) != getattr(last, field)
     }
-    # A status from before there was the image goes with the next write: an upgrade writes nothing.
-    return {} if changed.keys() == {"image"} and last.image is None else changed
 
 
 def owned_part(status: Status) -> dict[str, object]:

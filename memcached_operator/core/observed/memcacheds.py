@@ -7,16 +7,16 @@ traverse them (`gc=False`), and a few hundred bytes each where a decoded object 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final
 
 import msgspec
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
+from memcached_operator.api.status import stored_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, MemcachedOwner
 from memcached_operator.core.objects.owned_object import ObjectIdentity
-from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
+from operator_runtime import ObjectKey
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -98,37 +98,9 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     )
 
 
-class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
-    """A condition as a status has it; its message and its times are not even made into strings."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-
-
-class _Status(msgspec.Struct, frozen=True, gc=False):
-    observedGeneration: int | None = None
-    conditions: tuple[ReportedCondition, ...] | None = None
-
-
-_NO_STATUS: Final = _Status()
-_decode_status = msgspec.json.Decoder(_Status).decode
-
-
-def _status_of(memcached: MemcachedRecord) -> _Status:
-    """Decode its status; an empty one where that cannot be read, as it is written anew."""
-    with suppress(*UNDECODABLE):
-        return decode_nested(_decode_status, memcached.status) if memcached.status else _NO_STATUS
-    return _NO_STATUS
-
-
 def is_overdue(memcached: MemcachedRecord) -> bool:
     """Report whether it was created or changed, and its status does not yet show that this was reconciled."""
-    return _status_of(memcached).observedGeneration != memcached.generation
-
-
-def reported_conditions(memcached: MemcachedRecord) -> tuple[ReportedCondition, ...]:
-    return _status_of(memcached).conditions or ()
+    return stored_status(memcached.status).observedGeneration != memcached.generation
 
 
 def restart_of(annotation: str) -> str:

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memcached_operator.api.status import Reason
+from memcached_operator.api.status import Reason, decode_status
 from memcached_operator.core.observed.caches import Caches
-from memcached_operator.core.observed.memcacheds import MemcachedRecord, reported_conditions
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.rollout.server_states import is_stale
 from operator_runtime import ObjectKey
 
@@ -117,9 +117,9 @@ def rollouts_left(caches: Caches) -> LeftRollouts:
     """
     underway, suspended = None, []
     for each in caches.memcacheds.values():
-        reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
+        reasons = {condition.type: condition.reason for condition in decode_status(each.status).conditions or ()}
         progressing = reasons.get("Progressing", Reason.COMPLETE)
-        if each.deleting or progressing in (Reason.COMPLETE, Reason.PENDING):
+        if each.deleting or progressing == Reason.COMPLETE:
             continue
         if progressing != Reason.UPDATING:
             if _is_mixed(each, caches):
