@@ -7,7 +7,6 @@ status of such a pod has what it waits for, and not why; see `diagnosis.mount_fa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -50,13 +49,7 @@ class PodProblem(msgspec.Struct, frozen=True, gc=False):
     def cut(self, chars: int) -> PodProblem:
         """Cut to no more characters than that in all."""
         message = self.message[: max(chars - len(str(self)) + len(self.message), 0)]
-        return _one_of_many(self.reason[:chars], message.rstrip(": "), self.container)
-
-
-@lru_cache(maxsize=1024)  # bounds the number of distinct ones; evicting one costs a duplicate copy
-def _one_of_many(reason: str, message: str = "", container: str = "") -> PodProblem:
-    """The problem that stands for all equal ones."""
-    return PodProblem(reason, message, container)
+        return PodProblem(self.reason[:chars], message.rstrip(": "), self.container)
 
 
 NO_PROBLEM: Final = PodProblem()
@@ -64,6 +57,7 @@ NO_PROBLEM: Final = PodProblem()
 
 class PodCondition(SeenCondition):
     lastTransitionTime: str | None = None
+    observedGeneration: int | None = None
 
 
 class _Waiting(msgspec.Struct):
@@ -76,14 +70,15 @@ class _ContainerState(msgspec.Struct):
     terminated: _Waiting | None = None
 
 
-class _Limits(msgspec.Struct):
+class _Quantities(msgspec.Struct):
     memory: str = ""
 
 
-class WithLimits(msgspec.Struct):
-    """`resources` of a container, as far as it is read."""
+class Resources(msgspec.Struct):
+    """`resources` of a container, as far as they are read."""
 
-    limits: _Limits | None = None
+    limits: _Quantities | None = None
+    requests: _Quantities | None = None
 
     @property
     def memory(self) -> str:
@@ -93,7 +88,7 @@ class WithLimits(msgspec.Struct):
 
 class _ContainerStatus(msgspec.Struct):
     name: str = ""
-    resources: WithLimits = msgspec.field(default_factory=WithLimits)
+    resources: Resources = msgspec.field(default_factory=Resources)
     restartCount: int = 0
     started: bool | None = None
     state: _ContainerState = msgspec.field(default_factory=_ContainerState)
@@ -205,7 +200,7 @@ def wait_of(status: PodStatus) -> PodProblem:
     if sandbox == "False":
         return _UNMOUNTED
     if (first := next(_unfinished(status), None)) is not None:
-        return _one_of_many(_INITIALIZING, f"memcached waits for the container {first.name}")
+        return PodProblem(_INITIALIZING, f"memcached waits for the container {first.name}")
     return _UNPULLED if sandbox == "True" else _UNKNOWN
 
 
@@ -214,7 +209,7 @@ def _unready(status: PodStatus) -> PodProblem:
     ready = status.condition("Ready")
     gates = (each for each in status.conditions or () if f'"{each.type}"' in ready.message and each.message)
     found = next(gates, ready)
-    return _one_of_many(found.reason or ready.reason, found.message).cut(_PROBLEM_CHARS)
+    return PodProblem(found.reason or ready.reason, found.message).cut(_PROBLEM_CHARS)
 
 
 def failure_of(status: PodStatus) -> PodProblem:
@@ -223,7 +218,7 @@ def failure_of(status: PodStatus) -> PodProblem:
         return NO_PROBLEM
     target, ready = status.condition("DisruptionTarget"), status.condition("Ready")
     reasons = ((each.reason, each.message) for each in (status, target, ready) if each.reason)
-    return _one_of_many(*next(reasons, ("Failed", status.message))).cut(_FAILURE_CHARS)
+    return PodProblem(*next(reasons, ("Failed", status.message))).cut(_FAILURE_CHARS)
 
 
 def is_down(status: PodStatus) -> bool:
@@ -274,7 +269,7 @@ def _reported(reloader: _ContainerStatus) -> PodProblem:
     ended = reloader.state.terminated or reloader.lastState.terminated
     text = ended.message[:_REPORT_CHARS].strip() if ended is not None else ""
     reason, _, message = text.partition(": ")
-    return _one_of_many(reason, message)
+    return PodProblem(reason, message)
 
 
 def _waits_for(reloader: _ContainerStatus) -> PodProblem:

@@ -126,6 +126,7 @@ class _PodAnnotations(msgspec.Struct):  # each a field of the record
 
 
 class _PodMeta(ObjectIdentity):
+    generation: int = 0
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     deletionGracePeriodSeconds: int | None = None
@@ -144,7 +145,7 @@ class _Container(msgspec.Struct):
     name: str = ""
     image: str = ""
     resizePolicy: list[_ResizePolicy] | None = None
-    resources: pod_status.WithLimits = msgspec.field(default_factory=pod_status.WithLimits)
+    resources: pod_status.Resources = msgspec.field(default_factory=pod_status.Resources)
 
 
 class _Volume(msgspec.Struct):
@@ -158,6 +159,11 @@ class _PodSpec(msgspec.Struct):
     initContainers: list[_Container] | None = None
     volumes: list[_Volume] | None = None
 
+    @property
+    def memcached(self) -> _Container:
+        """memcached's own container, an empty one where there is none."""
+        return next((each for each in self.containers or () if each.name == labels.CONTAINER), _Container())
+
 
 class _PodObject(msgspec.Struct):
     metadata: _PodMeta
@@ -165,11 +171,11 @@ class _PodObject(msgspec.Struct):
     status: pod_status.PodStatus = msgspec.field(default_factory=pod_status.PodStatus)
 
 
-_decode_pod = msgspec.json.Decoder(_PodObject).decode
+decode_pod = msgspec.json.Decoder(_PodObject).decode
 
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
-    pod = _decode_pod(raw)
+    pod = decode_pod(raw)
     meta, own_labels, status = pod.metadata, pod.metadata.labels, pod.status
     owner = controller_of(meta.ownerReferences)
     of = own_labels.memcached_cr.replace(".", "-")  # as a holder's StatefulSet is named
@@ -225,13 +231,12 @@ def _is_rewritten(spec: _PodSpec, image: str) -> bool:
 
 
 def _restarts_for_memory(spec: _PodSpec) -> bool:
-    own = (each.resizePolicy or () for each in spec.containers or () if each.name == labels.CONTAINER)
-    return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for of in own for each in of)
+    policies = spec.memcached.resizePolicy or ()
+    return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for each in policies)
 
 
 def _memory_limit(pod: _PodObject) -> str:
-    own = next((each for each in pod.spec.containers or () if each.name == labels.CONTAINER), _Container())
-    specified, status = own.resources.memory, pod.status.memcached
+    specified, status = pod.spec.memcached.resources.memory, pod.status.memcached
     actual = status.resources.memory if status is not None else ""
     is_less = bool(actual and actual != specified) and (not specified or value(actual) < value(specified))
     return actual if is_less else specified

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final
 
 import msgspec
 
 from memcached_operator.api.quantities import value
 from memcached_operator.core.objects.labels import CONTAINER
 from memcached_operator.core.objects.memory_annotation import Memory
-from memcached_operator.core.objects.owned_object import ObjectIdentity, SeenCondition
 from memcached_operator.core.objects.workload_types import ResourceRequirements
 from memcached_operator.core.observed.caches import PODS
+from memcached_operator.core.observed.pod_status import PodCondition
+from memcached_operator.core.observed.pods import decode_pod
 from operator_runtime import Kind
 
 
@@ -85,71 +85,33 @@ def resize_patch(memory: Memory) -> dict[str, object]:
     return {"spec": {"containers": [{"name": CONTAINER, "resources": msgspec.to_builtins(resources)}]}}
 
 
-class _Container(msgspec.Struct, frozen=True):
-    name: str = ""
-    resources: ResourceRequirements = ResourceRequirements()
-    restartCount: int = 0
-
-
-class _Condition(SeenCondition):
-    observedGeneration: int | None = None
-
-
-class _Spec(msgspec.Struct, frozen=True):
-    containers: tuple[_Container, ...] = ()
-
-
-class _Status(msgspec.Struct, frozen=True):
-    conditions: tuple[_Condition, ...] = ()
-    containerStatuses: tuple[_Container, ...] = ()
-
-
-class _Meta(ObjectIdentity):
-    generation: int = 0
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Meta
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-
-_decode = msgspec.json.Decoder(_Pod).decode
-_NONE: Final = _Container()
-
-
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:
-    pod = _decode(raw)
-    status = _memcached(pod.status.containerStatuses)
-    specified, actual = _memcached(pod.spec.containers).resources, status.resources
+    pod = decode_pod(raw)
+    meta, specified, status = pod.metadata, pod.spec.memcached.resources, pod.status.memcached
     waits = next(
         (
             each
-            for each in pod.status.conditions
+            for each in pod.status.conditions or ()
             if each.type in ("PodResizePending", "PodResizeInProgress")
             and each.status == "True"
             # Kubernetes before 1.34 does not report which one is meant.
-            and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
+            and (each.observedGeneration is None or each.observedGeneration >= meta.generation)
         ),
-        _Condition(),
+        PodCondition(),
     )
     return Resizable(
-        namespace=pod.metadata.namespace,
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
-        resource_version=pod.metadata.resourceVersion,
-        request=(specified.requests or {}).get("memory", ""),
-        limit=(specified.limits or {}).get("memory", ""),
-        actual=(actual.limits or {}).get("memory", ""),
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        request=specified.requests.memory if specified.requests is not None else "",
+        limit=specified.memory,
+        actual=status.resources.memory if status is not None else "",
         waits=": ".join(filter(None, (waits.reason, waits.message))),
         hopeless=waits.reason == "Infeasible",
         begun=waits.type != "PodResizePending",
-        restarts=status.restartCount,
+        restarts=status.restartCount if status is not None else 0,
     )
-
-
-def _memcached(containers: tuple[_Container, ...]) -> _Container:
-    return next((each for each in containers if each.name == CONTAINER), _NONE)
 
 
 RESIZABLE_PODS = Kind(PODS.resource, resizable)
