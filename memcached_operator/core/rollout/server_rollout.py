@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec.structs import replace
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.core.access import Access
@@ -15,7 +17,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome, refused_write, soonest
+from memcached_operator.core.outcome import EMPTY, Outcome, WorkloadResult, refused_write, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
@@ -49,20 +51,6 @@ _INSTEAD: Final = (
 )
 
 
-class ServerProgress(NamedTuple):
-    """Progress of the servers of one Memcached.
-
-    Attributes:
-        rollout: the progress of their rollout, with its next step.
-        absent: why some are missing; "" where none is, or that is not known.
-        outcome: what the status says of it, and when to look again.
-    """
-
-    rollout: RolloutProgress
-    absent: str
-    outcome: Outcome
-
-
 class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
@@ -71,9 +59,9 @@ class ServerRollout:
         self._missing = MissingPods(access)
         self._restarts = ContainerRestarts(access)
 
-    async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
-        """Observe the progress of the servers, and choose the next step."""
-        spec, pods = snapshot.spec, snapshot.pods
+    async def observe(self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing) -> WorkloadResult:
+        """Observe the progress of the servers of a workload, and choose the next step."""
+        spec, pods, workload = snapshot.spec, snapshot.pods, target.workload
         remembered, absence = snapshot.remembered, NONE_MISSING
         if missing_servers(spec, workload, pods) or remembered.missing_since_s is not None:
             absence = await self._missing.absence(snapshot, workload)
@@ -97,14 +85,16 @@ class ServerRollout:
         at_once_s = 0.0 if isinstance(found.step, Move) and next_uid != remembered.next_uid else None
         remembered.next_uid = next_uid
         requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s, at_once_s)
-        outcome = Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY
+        outcome = target.outcome + (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY)
         if resizing is not NOTHING:
             outcome += _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
+        absent = ""
         if absence.cause is not None:
+            absent = absence.cause.message
             outcome += Outcome(problems=(absence.cause,))
-        return ServerProgress(found, absence.cause.message if absence.cause is not None else "", outcome)
+        return replace(target, rollout=found, absent=absent, outcome=outcome)
 
     async def act(
         self, snapshot: Snapshot, found: RolloutProgress, workload: WorkloadRecord, manifest: WorkloadManifest

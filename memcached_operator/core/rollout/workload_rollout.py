@@ -91,7 +91,7 @@ class WorkloadRollout:
             outcome += (await attempt(plan.removed, removal)).outcome
         if (other := owned.get(OTHER[plan.target])) is not None and other.deleting:
             outcome += _leaving(other, snapshot)
-        return await self._rolled_out(snapshot, target, resizing, outcome)
+        return await self._rolled_out(snapshot, replace(target, outcome=outcome), resizing)
 
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
         """Build the change to make now: the user's specification first, then a step of the memory once all have it.
@@ -210,15 +210,10 @@ class WorkloadRollout:
             outcome += Outcome(pending_writes=frozenset((kind,)))
         return WorkloadResult(workload, manifest, hold, write_failed, outcome=outcome)
 
-    async def _rolled_out(
-        self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
-    ) -> WorkloadResult:
+    async def _rolled_out(self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing) -> WorkloadResult:
         """Take the next step of a rollout, if nothing prevents it."""
-        workload, manifest, spec = target.workload, target.manifest, snapshot.spec
-        progress = await self._servers.observe(snapshot, workload, resizing)
-        rollout = progress.rollout
-        target = replace(target, rollout=rollout, absent=progress.absent)
-        outcome += progress.outcome
+        target = await self._servers.observe(snapshot, target, resizing)
+        workload, manifest, rollout, outcome = target.workload, target.manifest, target.rollout, target.outcome
         prevented = target.write_failed or target.hold is Hold.LACKING
         blocked = prevented or any(each.blocking for each in outcome.problems)
         if snapshot.remembered.in_lock is not False:
@@ -227,7 +222,7 @@ class WorkloadRollout:
             snapshot.remembered.in_lock = needs_lock or has_begun
             if not (needs_lock or has_begun):
                 self._lock.leave(key)
-            elif blocked or spec.rollout.paused:
+            elif blocked or snapshot.spec.rollout.paused:
                 self._lock.suspend(key)
             elif not self._lock.may_continue(key):
                 waits = f"Its servers are replaced after the servers of {self._lock.holder}."
