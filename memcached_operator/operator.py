@@ -88,7 +88,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return known(ObjectKey(record.namespace, record.name))
 
     def of_auxiliary(kind: OwnedKind, record: OwnedRecord) -> ObjectKey | Iterable[ObjectKey] | None:
-        if kind.resource.rival_in(record):
+        if kind.conflict is not None and not record.normalized:  # it may be a rival
             return caches.memcacheds_in(record.namespace)
         key = kind.memcached_of(record)
         return known(key) if key is not None else None

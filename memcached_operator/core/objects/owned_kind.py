@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 RIVALS_INDEX: Final = "rivals"
-"""Name of the index of a cache by `CachedResource.rival_in`."""
+"""Name of the index by the namespace, as a key, in which a record of another owner concerns all Memcacheds."""
 
 
 class Known(NamedTuple):
@@ -41,14 +41,12 @@ class CachedResource:
     Attributes:
         record: makes what the cache holds of an object, from its JSON.
         labels: selector of the cache, where others have many of these.
-        rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
         indexes: of the cache, by name.
     """
 
     names: tuple[str, str, str]
     record: Callable[[Any], Any]
     labels: str = ""
-    rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
     indexes: Mapping[str, Callable[[Any], ObjectKey | None]] = field(default_factory=dict)
 
     @cached_property

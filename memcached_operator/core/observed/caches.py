@@ -8,7 +8,7 @@ from typing import Any
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.owned_kind import RIVALS_INDEX, OwnedKind
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
@@ -37,7 +37,6 @@ class Caches:
         self.pods.add_index("memcached", lambda pod: pod.memcached_key)
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
         for resource, store in {each.resource: store for each, store in self.auxiliary.items()}.items():
-            store.add_index(RIVALS_INDEX, resource.rival_in)
             for name, function in resource.indexes.items():
                 store.add_index(name, function)
 

@@ -14,7 +14,7 @@ import msgspec
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec, Workload
 from memcached_operator.core.objects import labels
-from memcached_operator.core.objects.owned_kind import CachedResource, Known, OwnedKind
+from memcached_operator.core.objects.owned_kind import RIVALS_INDEX, CachedResource, Known, OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
 
@@ -139,7 +139,7 @@ _CODEC: Final = _BudgetCodec(BudgetManifest)
 _RESOURCE: Final = CachedResource(
     ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     _CODEC.record,
-    rival_in=lambda record: ObjectKey(record.namespace, "") if record.selector else None,
+    indexes={RIVALS_INDEX: lambda record: ObjectKey(record.namespace, "") if record.selector else None},
 )
 BUDGETS: Final = OwnedKind(_RESOURCE, _CODEC, lambda owner, spec, _: budget(owner, spec), conflict=_conflict)
 
