@@ -26,7 +26,7 @@ def parsed_time(text: str | None) -> datetime | None:
         return _LATEST if text is not None and text.startswith("9") else None
 
 
-def bounded_time(text: str, latest: datetime) -> str:
+def bounded_time(text: str | None, latest: datetime) -> str:
     """A time of the status; `latest` where it is later, as written by a leader whose clock was ahead, or no time."""
     time = parsed_time(text)
-    return text if time is not None and time <= latest else status_time(latest)
+    return text if text is not None and time is not None and time <= latest else status_time(latest)

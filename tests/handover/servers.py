@@ -160,11 +160,11 @@ class Server:
             raise OSError(state)
         return state
 
-    async def count(self, name: str) -> int:
-        """One of the numbers of its `stats`."""
+    async def count(self, name: str, of: str = "stats") -> int:
+        """One of the numbers of its `stats`, or of its proxy's."""
         reader, writer = await asyncio.open_connection(HOST, self.peer_port)
         try:
-            writer.write(b"stats\r\n")
+            writer.write(f"{of}\r\n".encode())
             lines = (await reader.readuntil(b"END\r\n")).decode().split("\r\n")
         finally:
             await closed(writer)

@@ -74,4 +74,4 @@ async def test_values_that_a_peer_has_are_queried_without_end(folder: Path) -> N
         answers = await client.answer(*(f"get key-{number}" for number in range(BATCH)))
 
         assert answers.count("VALUE") == BATCH
-        assert (await first.state()).filled == BATCH
+        assert await first.count("user_handover_filled", "stats proxy") == BATCH

@@ -292,7 +292,8 @@ class HandoverReconciler:
             self.results["handed_over"] += 1
         elif known.given_up is not None and last == known.given_up.to and known.reported is not step:
             self.results["given_up"] += 1
-        if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
+        if step is not None and known.reported not in (None, step):
+            note = EVENTS[step]
             logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
             self._access.record_event(memcached, "Normal", "Handover", "HandOver", note)
         known.reported = step

@@ -14,14 +14,9 @@ from memcached_operator.features.handover.situation import (
 )
 
 
-def without_peers(servers: Sequence[HandoverServer]) -> tuple[PeersChange, ...]:
-    """Changes after which these servers have no peers, and hide marks from clients all the same."""
-    return tuple(_with_peers(each) for each in servers)
-
-
 def disconnected(situation: Situation) -> tuple[PeersChange, ...]:
-    """Changes after which no server has peers."""
-    return without_peers([each for each in situation.servers if each.is_connected])
+    """Changes after which no server has peers; they hide marks from clients all the same."""
+    return tuple(_with_peers(each) for each in situation.servers if each.is_connected)
 
 
 def connected(situation: Situation, *, is_published: bool = False) -> Iterator[PeersChange]:

@@ -27,7 +27,7 @@ EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other",
     HandoverStep.COMPLETE: "The hand-over has ended",
 }
-"""The note of the event of each step."""
+"""The note of the event of each step, and the message of the condition meanwhile."""
 _ANEW: Final = "clients get the time of spec.handover.periodSeconds anew to follow the list"
 RESUMED: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.PUBLISHED: "Another client changed status.handover while servers fill themselves from each other: "
@@ -35,14 +35,6 @@ RESUMED: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.COMPLETE: f"Another client changed status.handover: {_ANEW}",
 }
 """The note of the event where the status is not what the operator wrote, by the step that follows."""
-_STEPS: Final = {
-    HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
-    HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",
-    HandoverStep.PUBLISHED: "Servers fill themselves from each other.",
-    HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other.",
-}
-
-
 NO_HANDOVER_UNDER_WAY: Final = Condition(HANDING_OVER, "False", Reason.COMPLETE, "No hand-over is under way.")
 
 
@@ -52,7 +44,7 @@ def handing_over(action: Action, state: HandoverStatus | None, situation: Situat
         is_there = state is not None or situation.for_s is not None
         return NO_HANDOVER_UNDER_WAY if is_there else None
     now = situation.now
-    message = _STEPS[state.step]
+    message = f"{EVENTS[state.step]}."
     match action:
         case HandoverWait(why=Awaited.SERVERS, names=names):
             message = f"The list of servers does not change until these are ready: {first_names(names)}."

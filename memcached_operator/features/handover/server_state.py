@@ -20,23 +20,19 @@ from memcached_operator.servers.stats_answer import WHOLE
 from memcached_operator.servers.text_protocol import MALFORMED, Stats, two_stats_of
 
 ANSWER_WITHIN_S: Final = 1.0
-_COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))
+_GENERATIONS: Final = b"user_handover_generation"
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverState:
-    """Counters of a server since its start.
+    """State of a server, by its counters.
 
     Attributes:
         generations: sum of the generations of the peers' file that each thread has read last.
-        filled: values that it has taken over from peers.
-        failed: commands that it answered with an error, as a peer did not answer.
     """
 
     threads: int
     generations: int
-    filled: int
-    failed: int
     items: int = 0
 
     def has_confirmed(self, generation: int) -> bool:
@@ -71,10 +67,9 @@ def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
 
 
 def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Failure:
-    if _COUNTERS[0] not in proxy:
+    if _GENERATIONS not in proxy:
         return Unsupported()
-    counters = (proxy.get(name, b"") for name in _COUNTERS)
-    numbers = [stats.get(b"threads", b""), *counters, stats.get(b"curr_items", b"0")]
+    numbers = (stats.get(b"threads", b""), proxy[_GENERATIONS], stats.get(b"curr_items", b"0"))
     if not all(map(WHOLE.fullmatch, numbers)):
         return MALFORMED
     return HandoverState(*map(int, numbers))

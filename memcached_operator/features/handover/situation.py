@@ -18,7 +18,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import msgspec
 
 from memcached_operator.api.status import HandoverStatus, HandoverStep, Status
-from memcached_operator.api.status_times import parsed_time, status_time
+from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
 from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN, Spec
 from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
@@ -44,14 +44,10 @@ def bounded(status: HandoverStatus, for_s: int, now: datetime) -> HandoverStatus
     Without those that are yet to come, as of a leader whose clock was ahead: else steps would last for as long as it
     was. Of one that another client removed or made unreadable, the latest counts: clients may have the former list.
     """
-    latest = now + timedelta(seconds=1)  # it was rounded up
-    start, former_end = parsed_time(status.startTime), parsed_time(status.formerListEndTime)
-    if start is None or start > latest:
-        status = msgspec.structs.replace(status, startTime=status_time(now))
-    latest += timedelta(seconds=for_s)
-    if former_end is None or former_end > latest:
-        status = msgspec.structs.replace(status, formerListEndTime=status_time(latest))
-    return status
+    former_list_end = bounded_time(status.formerListEndTime, now + timedelta(seconds=for_s))
+    return msgspec.structs.replace(
+        status, startTime=bounded_time(status.startTime, now), formerListEndTime=former_list_end
+    )
 
 
 def start_of(status: HandoverStatus) -> datetime:

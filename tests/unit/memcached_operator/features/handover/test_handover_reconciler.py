@@ -73,7 +73,7 @@ class Servers:
         if address in self.unsupported:
             return Unsupported()
         peers = self.peers().get(address)
-        return HandoverState(THREADS, peers.generation * THREADS if peers else 0, 0, 0)
+        return HandoverState(THREADS, peers.generation * THREADS if peers else 0)
 
     async def empty(self, address: str, timeout_s: float) -> Purged | Failure:
         self.calls.append(("empty", address))
