@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.holder import holder, with_room
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
@@ -53,8 +52,3 @@ class Access:
     ) -> WorkloadManifest:
         image, user_id = spec.image or self.settings.memcached_image, self.settings.memcached_user_id
         return desired_workload(kind, memcached.owner, replicas, image, user_id, spec, paused=paused, restart=restart)
-
-    def holder(
-        self, memcached: MemcachedRecord, spec: Spec, restart: str, annotations: Mapping[str, str]
-    ) -> WorkloadManifest:
-        return holder(self.workload("StatefulSet", memcached, 1, with_room(spec), False, restart), annotations)

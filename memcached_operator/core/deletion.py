@@ -28,7 +28,7 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.outcome import EMPTY, Outcome, soonest, write_failure
+from memcached_operator.core.outcome import EMPTY, WRITE_REFUSALS, Outcome, refused_write, soonest
 from memcached_operator.core.rollout.diagnosis.ended_pods import why_not_ended
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
@@ -175,17 +175,11 @@ class Deletion:
         self.progress.drop(memcached.key)
         try:
             _, memcached = await self._finalizer.finalize(memcached)
-        except (Forbidden, Invalid) as error:
-            what = (
-                f"The finalizer {FINALIZER} cannot be added, so the deletion of the Memcached will not wait for its "
-                "pods"
-            )
-            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
-            return memcached, Outcome((Problem(reason, f"{what}: {error.message or error}", blocking=False),))
-        except (ServerError, TooManyRequests) as error:
-            return memcached, write_failure("finalizer", error)
         except (Conflict, NotFound) as error:
             raise self._stale(memcached, error) from error
+        except WRITE_REFUSALS as error:
+            what = f"The finalizer {FINALIZER} cannot be added, so deleting the Memcached will not wait for its pods"
+            return memcached, refused_write(self._access.client, MEMCACHEDS, memcached, what, error)
         return memcached, EMPTY
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:

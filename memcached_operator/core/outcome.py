@@ -114,14 +114,9 @@ async def attempt(
     except (Forbidden, Invalid, Refused) as error:
         failed = Outcome(problems=(Problem(*refused(kind, error), blocking),))
     except (ServerError, TooManyRequests) as error:
-        failed = write_failure(kind, error)
+        message = sentence(f"The API server failed to write the {kind}: {error.message or error}")
+        failed = Outcome(waiting=(message,), failures=(error,))
     return Attempt(None, msgspec.structs.replace(failed, pending_writes=frozenset((kind,) if is_pending else ())))
-
-
-def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
-    """The outcome of a write in which the API server failed for now, as a webhook: nothing else waits for it."""
-    message = sentence(f"The API server failed to write the {what}: {error.message or error}")
-    return Outcome(waiting=(message,), failures=(error,))
 
 
 def refused_write(client: Client, kind: Kind[Any], live: Any, what: str, error: WriteRefusal) -> Outcome:

@@ -7,12 +7,13 @@ from typing import Final
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.access import Access
-from memcached_operator.core.objects.holder import holder_key, holder_label
+from memcached_operator.core.objects.holder import holder, holder_key, holder_label, with_room
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.outcome import EMPTY, WRITE_REFUSALS, Outcome, refused_write
 from memcached_operator.features.handover.move.move_memory import MoveMemory
 from memcached_operator.features.handover.move.situation import Holder, MovingServer
@@ -31,12 +32,16 @@ class Holders:
     def __init__(self, access: Access) -> None:
         self._access = access
 
+    def live(self, memcached: MemcachedRecord) -> WorkloadRecord | None:
+        """The StatefulSet of the holder, None where there is none."""
+        found = self._access.caches.stateful_sets.get(holder_key(memcached.key))
+        return found if found is not None and is_owned(found, memcached.uid) else None
+
     def find(self, memcached: MemcachedRecord) -> Holder | None:
         """The holder that there is; its pod only where that was made for the same server."""
-        key, labelled = holder_key(memcached.key), memcached.key._replace(name=holder_label(memcached.name))
-        live = self._access.caches.stateful_sets.get(key)
-        if live is None or not is_owned(live, memcached.uid):
+        if (live := self.live(memcached)) is None:
             return None
+        labelled = memcached.key._replace(name=holder_label(memcached.name))
         name, _, uid = live.holder.partition(" ")
         own = (each for each in self._access.caches.pods_of(labelled) if each.active and each.holder == live.holder)
         pod = next(own, None)
@@ -55,9 +60,9 @@ class Holders:
         annotations = {HOLDER_ANNOTATION: f"{pod.name} {pod.uid}", PEERS_ANNOTATION: str(peers)}
         workload = self._access.caches.workloads_of(memcached).get("StatefulSet")
         restart = workload.restart if workload is not None else ""
-        made = self._access.holder(memcached, spec, restart, annotations)
+        servers = self._access.workload("StatefulSet", memcached, 1, with_room(spec), False, restart)
         try:
-            await self._access.client.create(STATEFUL_SETS, made.body())
+            await self._access.client.create(STATEFUL_SETS, holder(servers, annotations).body())
         except (Conflict, Forbidden, Invalid, ServerError, TooManyRequests) as error:
             if isinstance(error, Forbidden) and any(each.reason == "NamespaceTerminating" for each in error.causes):
                 return False
@@ -81,8 +86,7 @@ class Holders:
 
     async def let_go(self, memcached: MemcachedRecord, known: MoveMemory) -> Outcome | None:
         """Delete the holder, with its pod before it; None once that was done."""
-        live = self._access.caches.stateful_sets.get(holder_key(memcached.key))
-        if live is None or not is_owned(live, memcached.uid):
+        if (live := self.live(memcached)) is None:
             return None
         if known.refusal is not None and self._access.clock() < known.refused_s + _AGAIN_S:
             return Outcome((known.refusal,))

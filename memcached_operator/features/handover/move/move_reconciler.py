@@ -17,7 +17,6 @@ from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.holder import Moving, holder_key
 from memcached_operator.core.objects.labels import HOLDER_ANNOTATION, PEERS_ANNOTATION
-from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.outcome import AT_ONCE, EMPTY, Outcome
@@ -117,8 +116,8 @@ class MoveReconciler:
 
     def is_left(self, memcached: MemcachedRecord) -> bool:
         """Report whether there is a holder that is not going, as where another client removed the move's status."""
-        live = self._access.caches.stateful_sets.get(holder_key(memcached.key))
-        return live is not None and not live.deleting and is_owned(live, memcached.uid)
+        live = self._holders.live(memcached)
+        return live is not None and not live.deleting
 
     async def dismiss(self, pods: Sequence[PodRecord], now: datetime) -> Outcome:
         """Have those pods end that wait until their items have moved, where these do not."""

@@ -181,7 +181,11 @@ async def test_a_memcached_that_changed_meanwhile_is_reconciled_again(holding: W
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(Forbidden(403, message=NO_RIGHT), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")]
+    ("error", "reason"),
+    [
+        (Forbidden(403, message=NO_RIGHT), "Forbidden"),
+        (Invalid(422, message='Memcached.cache.example.com "sessions" is invalid: metadata.finalizers'), "InvalidSpec"),
+    ],
 )
 async def test_servers_are_made_also_where_it_cannot_be_put_on(holding: World, error: KubeError, reason: str) -> None:
     holding.api.refuse("merge_patch", "Memcached", error)
@@ -206,7 +210,7 @@ async def test_servers_are_made_and_told_of_also_while_the_api_server_fails_to_p
         with pytest.raises(ServerError):
             await holding.reconcile(after_s=DELAY_S)
     assert holding.deployment["spec"]["replicas"] == 2
-    assert "The API server failed to write the finalizer: failed calling webhook" in holding.message("Ready")
+    assert "will not wait for its pods: failed calling webhook" in holding.message("Ready")
     await holding.settle()
     assert finalizers(holding) == [FINALIZER]
     assert "webhook" not in holding.message("Ready")

@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.core.objects.owned_object import OwnedRecord
-from memcached_operator.core.outcome import Outcome, attempt, write_failure
+from memcached_operator.core.outcome import Outcome, attempt
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, ServerError, TooManyRequests
 from tests.unit.memcached_operator.support import NO_RIGHT
 
@@ -78,9 +78,3 @@ async def test_an_attempt_ends_with_what_was_kept_or_with_what_was_in_the_way(
 async def test_what_the_servers_depend_on_blocks_them() -> None:
     (problem,) = (await attempt("StatefulSet", doing(FOREIGN), blocking=True)).outcome.problems
     assert problem.blocking
-
-
-def test_a_finalizer_that_could_not_be_put_there_is_a_failure() -> None:
-    assert write_failure("finalizer", BUSY) == Outcome(
-        waiting=("The API server failed to write the finalizer: later.",), failures=(BUSY,)
-    )
