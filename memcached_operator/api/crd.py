@@ -21,9 +21,9 @@ _RESOURCE = CustomResource(
     version=names.VERSION,
     kind=names.KIND,
     plural=names.PLURAL,
-    singular=names.SINGULAR,
-    short_names=names.SHORT_NAMES,
-    categories=names.CATEGORIES,
+    singular="memcached",
+    short_names=("mcd",),
+    categories=("all",),
     description="Memcached is a set of memcached servers, which the memcached-operator runs as a Deployment or a "
     "StatefulSet with the same name.",
     spec=_RuledSpec,

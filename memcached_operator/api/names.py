@@ -15,11 +15,8 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
-SINGULAR: Final = "memcached"
 CRD_FILE: Final = f"manifests/crd/{DEFAULT_GROUP}_{PLURAL}.yaml"
 """In which the checkout has the kind."""
-SHORT_NAMES: Final = ("mcd",)
-CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
 RELOADER: Final = "reloader"
 """Names of the containers that the operator makes."""

@@ -23,10 +23,6 @@ HANDOVER_SECONDS: Final = 600
 # Below that, clients that read the list each few seconds would not have it.
 HANDOVER_SECONDS_MIN: Final = 10
 HANDOVER_SECONDS_MAX: Final = 86_400
-GRACE_SECONDS: Final = 300
-# Below that, no holder is ready in time.
-GRACE_SECONDS_MIN: Final = 30
-GRACE_SECONDS_MAX: Final = 3600
 # A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.
 IMAGE_MAX_LENGTH: Final = 255 + 1 + 128 + 1 + len("sha512:") + 128
 # Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
@@ -74,7 +70,8 @@ _Hour = Annotated[int, Field(ge=0, le=3600, json_schema_extra=_INT32), SECONDS]
 _HandoverSeconds = Annotated[
     int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra=_INT32), SECONDS
 ]
-_GracePeriod = Annotated[int, Field(ge=GRACE_SECONDS_MIN, le=GRACE_SECONDS_MAX, json_schema_extra=_INT32), SECONDS]
+# Below the least, no holder is ready in time.
+_GracePeriod = Annotated[int, Field(ge=30, le=3600, json_schema_extra=_INT32), SECONDS]
 # Every character of a reference's grammar, so that a slip such as a space is refused at once.
 _Image = Annotated[
     str,
@@ -462,7 +459,7 @@ class Moves(Model):
 
     example = "{}"
     gracePeriodSeconds: _GracePeriod = Field(
-        default=GRACE_SECONDS,
+        default=300,
         description="Seconds that the pod of a server may take to end, as when a node is drained, so that its items "
         "move before (terminationGracePeriodSeconds). It takes no longer than that.",
     )

@@ -187,7 +187,7 @@ def without_future_times(last: Status, now: datetime) -> Status:
     """The status without times that are yet to come, as of a leader whose clock was ahead: they drained too long."""
     written = last.draining or ()
     draining = tuple(msgspec.structs.replace(each, startTime=bounded_time(each.startTime, now)) for each in written)
-    return last if draining == written else msgspec.structs.replace(last, draining=draining)
+    return msgspec.structs.replace(last, draining=draining)
 
 
 def _unknown(size: int, live: int, last: Status, pods: Iterable[PodRecord]) -> Collection[int]:

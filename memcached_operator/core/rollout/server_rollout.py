@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.api.status import Problem, Reason
 from memcached_operator.core.access import Access
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -65,7 +65,7 @@ class ServerRollout:
         remembered, absence = snapshot.remembered, NONE_MISSING
         if missing_servers(spec, workload, pods) or remembered.missing_since_s is not None:
             absence = await self._missing.absence(snapshot, workload)
-        state = None
+        state, progressing = None, snapshot.last.condition("Progressing")
         if workload is not None:
             state = RolloutState(
                 spec,
@@ -78,7 +78,7 @@ class ServerRollout:
                 missing_reported=absence.cause is not None,
                 handing_over=snapshot.handing_over,
                 moving=snapshot.moving,
-                underway=_is_updating(snapshot.last),
+                underway=progressing is not None and progressing.reason in (Reason.UPDATING, Reason.MOVING),
             )
         found = rollout(state)
         next_uid = found.step.pod.uid if isinstance(found.step, Evict | Move) else ""
@@ -140,12 +140,6 @@ class ServerRollout:
         note = f"Replacing the server {pod.name} by one {what}{left}"
         self._access.record_event(memcached, "Normal", "Replacing", "Evict", note)
         return EMPTY
-
-
-def _is_updating(status: Status) -> bool:
-    """Report whether a rollout was underway by that status."""
-    progressing = status.condition("Progressing")
-    return progressing is not None and progressing.reason in (Reason.UPDATING, Reason.MOVING)
 
 
 def _resizing(resizing: Resizing) -> Outcome:
