@@ -74,7 +74,7 @@ class _Quantities(msgspec.Struct):
     memory: str = ""
 
 
-class Resources(msgspec.Struct):
+class SeenResources(msgspec.Struct):
     """`resources` of a container, as far as they are read."""
 
     limits: _Quantities | None = None
@@ -88,7 +88,7 @@ class Resources(msgspec.Struct):
 
 class _ContainerStatus(msgspec.Struct):
     name: str = ""
-    resources: Resources = msgspec.field(default_factory=Resources)
+    resources: SeenResources = msgspec.field(default_factory=SeenResources)
     restartCount: int = 0
     started: bool | None = None
     state: _ContainerState = msgspec.field(default_factory=_ContainerState)

@@ -145,7 +145,7 @@ class _Container(msgspec.Struct):
     name: str = ""
     image: str = ""
     resizePolicy: list[_ResizePolicy] | None = None
-    resources: pod_status.Resources = msgspec.field(default_factory=pod_status.Resources)
+    resources: pod_status.SeenResources = msgspec.field(default_factory=pod_status.SeenResources)
 
 
 class _Volume(msgspec.Struct):
