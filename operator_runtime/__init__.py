@@ -104,7 +104,7 @@ if TYPE_CHECKING:
         Waiting as Waiting,
     )
     from operator_runtime.owned.owners import Owners as Owners
-    from operator_runtime.owned.per_key_state import KeyedState as KeyedState, KeyedStates as KeyedStates
+    from operator_runtime.owned.per_key_state import KeyedStates as KeyedStates
     from operator_runtime.process.command import run as run
     from operator_runtime.serving.probes import Checks as Checks
     from operator_runtime.settings.runtime_settings import RuntimeSettings as RuntimeSettings

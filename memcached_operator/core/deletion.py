@@ -172,7 +172,7 @@ class Deletion:
     async def add_finalizer(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
         """Return the Memcached with the finalizer, and what came of that; all else goes on."""
         # What was done for one of the same name that was deleted before is over.
-        self.progress.drop(memcached.key)
+        self.progress.pop(memcached.key, None)
         try:
             _, memcached = await self._finalizer.finalize(memcached)
         except (Conflict, NotFound) as error:
@@ -184,7 +184,7 @@ class Deletion:
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
         """Do what the deletion of a Memcached requires, and report what it waits for."""
-        key, progress = memcached.key, self.progress.of(memcached.key)
+        key, progress = memcached.key, self.progress[memcached.key]
         try:
             stage, _ = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
@@ -209,7 +209,7 @@ class Deletion:
             self._access.record_event(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
-        self.progress.drop(key)
+        self.progress.pop(key, None)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
             return await self._report_status(memcached, None, holders)
         self._status.debounce.forget(key)
@@ -217,7 +217,7 @@ class Deletion:
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
         """Delete the workloads; return what the deletion waits for, None for nothing."""
-        key, progress = memcached.key, self.progress.of(memcached.key)
+        key, progress = memcached.key, self.progress[memcached.key]
         workloads, pods = self._access.caches.workloads(key), self._access.caches.pods_of(key)
         progress.step = next_deletion_step(memcached, workloads, pods)
         if isinstance(progress.step, ReleaseMemcached) and not workloads and not progress.deleted:
@@ -249,7 +249,7 @@ class Deletion:
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Report in the status what is waited for, and that it takes too long."""
-        step = self.progress.of(memcached.key).step
+        step = self.progress[memcached.key].step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
         if isinstance(step, DeletionWait) and problem is None:
             terminating = step.why
@@ -268,7 +268,7 @@ class Deletion:
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: DeletionWait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
-        progress, now = self.progress.of(memcached.key), self._access.clock()
+        progress, now = self.progress[memcached.key], self._access.clock()
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})

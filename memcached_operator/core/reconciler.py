@@ -92,7 +92,7 @@ class MemcachedReconciler:
             return await self._ended(key, memcached)
         memcached, prepared = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        owned, known = self._access.caches.workloads_of(memcached), self._remembered.of(key)
+        owned, known = self._access.caches.workloads_of(memcached), self._remembered[key]
         seen = await self._observe_pods(memcached, known, now)
         try:
             spec = _spec_in_force(memcached, last, owned)  # read the spec
@@ -105,7 +105,7 @@ class MemcachedReconciler:
         outcome = done.outcome + prepared + handover.outcome
         if self._access.owners.contention.is_budget_used(key):
             return Result()
-        is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
+        is_scaled = spec.memoryScaling is not None or key in self.scaler.known
         scaling = self.scaler.decide(key, spec, snapshot.pods, done.workloads) if is_scaled else None
         found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
@@ -129,7 +129,7 @@ class MemcachedReconciler:
     async def _prepared(self, memcached: MemcachedRecord) -> tuple[MemcachedRecord, Outcome]:
         """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
         outcome = EMPTY
-        if self._access.settings.finalizer or self._deletion.progress.find(memcached.key) is not None:
+        if self._access.settings.finalizer or memcached.key in self._deletion.progress:
             memcached, outcome = await self._deletion.add_finalizer(memcached)
         if memcached.restored_from:
             await self._objects.adoption.adopt(memcached)
@@ -145,10 +145,10 @@ class MemcachedReconciler:
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
-        progress, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
+        progress, is_known = NO_HANDOVER, memcached.key in self._handovers.known
         waits = any(pod.transport.tell_port for pod in seen.inactive)
         if spec.handover is not None or last.handover is not None or is_known or waits:
-            next_uid, desired = self._remembered.of(memcached.key).next_uid, desired_list(spec, last)
+            next_uid, desired = self._remembered[memcached.key].next_uid, desired_list(spec, last)
             found = HandoverInput(memcached, desired, last, seen.active, seen.inactive, now, spec, next_uid)
             progress = await self._handovers.advance(found)
         plan = plan_servers(memcached.key, spec, last, owned, seen.active, now, progress.policy)

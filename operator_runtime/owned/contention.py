@@ -119,22 +119,22 @@ class Contention:
 
     def __len__(self) -> int:
         """Count the owners of a contested object."""
-        return len(self._loops.items())
+        return len(self._loops)
 
     def wait_s(self, key: ObjectKey, generation: int) -> float:
         """Seconds until the next reconcile of an owner of that generation; 0.0 where it may be now."""
-        loop = self._loops.find(key)
+        loop = self._loops.get(key)
         if loop is None or loop.generation != generation:
             return 0.0
         return max(0.0, loop.reconciled_s + CONTESTED_EVERY_S - self._clock())
 
     def begin(self, key: ObjectKey, generation: int) -> str:
         """Begin a reconcile; return what is over by now, "" for nothing."""
-        loop, now = self._loops.find(key), self._clock()
+        loop, now = self._loops.get(key), self._clock()
         if loop is None:
             return ""
         if all(now >= each.over_s for each in loop.contested):
-            self._loops.drop(key)
+            self._loops.pop(key, None)
             return f"no longer contested: no other client has {' or '.join(loop.undone)} for {WINDOW_S:.0f} s"
         loop.reconciled_s, loop.free = now, loop.generation != generation
         loop.generation = generation
@@ -148,7 +148,7 @@ class Contention:
 
         If not, the reconcile has had its write, or the next write is another object's, or the owner's status'.
         """
-        loop = self._loops.find(key)
+        loop = self._loops.get(key)
         if loop is None or loop.free:
             return True
         if not loop.rests and not loop.wrote and loop.next_object in (None, of):
@@ -159,22 +159,22 @@ class Contention:
 
     def wrote(self, key: ObjectKey) -> None:
         """Record a write of this reconcile that is no repair, such as an object in place of one that was replaced."""
-        if (loop := self._loops.find(key)) is not None:
+        if (loop := self._loops.get(key)) is not None:
             loop.wrote = True
 
     def is_throttled(self, key: ObjectKey) -> bool:
         """Report whether this is one of a contested owner's rare reconciles: one write, and no message about it."""
-        loop = self._loops.find(key)
+        loop = self._loops.get(key)
         return loop is not None and not loop.free
 
     def is_budget_used(self, key: ObjectKey) -> bool:
         """Report whether this reconcile has had its one write."""
-        loop = self._loops.find(key)
+        loop = self._loops.get(key)
         return loop is not None and loop.wrote and not loop.free
 
     def requeue_after_s(self, key: ObjectKey) -> float | None:
         """Seconds after which to reconcile again at the latest; None where nothing is contested."""
-        loop = self._loops.find(key)
+        loop = self._loops.get(key)
         if loop is None:
             return None
         if loop.rests or loop.wrote or loop.waiting:
@@ -183,7 +183,7 @@ class Contention:
 
     def is_last(self, key: ObjectKey, generation: int, of: Hashable, digest: DesiredDigest | None) -> bool:
         """Report whether one more repair of that object, which `repaired` records, makes it contested."""
-        repairs, loop = (self._repairs.find(key) or {}).get(of), self._loops.find(key)
+        repairs, loop = (self._repairs.get(key) or {}).get(of), self._loops.get(key)
         if repairs is None or (loop is not None and repairs in loop.contested):
             return False
         if repairs.within(self._clock()) < REPAIRS - 1:
@@ -209,9 +209,9 @@ class Contention:
             digest: where what is desired may be new; None where only another client can have made the object other than
                 it was desired before.
         """
-        now, loop = self._clock(), self._loops.find(key)
+        now, loop = self._clock(), self._loops.get(key)
         self._sweep(now)
-        repairs = self._repairs.of(key).setdefault(of, _Repairs())
+        repairs = self._repairs[key].setdefault(of, _Repairs())
         repairs.last_s = now
         if loop is not None and of in loop.waiting:
             loop.waiting.remove(of)  # a write for an object that needs no repair would be lost for all
@@ -225,7 +225,7 @@ class Contention:
             loop.repairs, loop.wrote = loop.repairs + 1, True
         if repairs.within(now) == REPAIRS and (loop is None or repairs not in loop.contested):
             if loop is None:
-                loop = self._loops.of(key)
+                loop = self._loops[key]
                 loop.generation, loop.reconciled_s, loop.wrote = generation, now, True
                 loop.reminder.due(now)  # it is reported as it begins
             loop.contested.append(repairs)
@@ -241,9 +241,9 @@ class Contention:
         if now < self._swept_s + WINDOW_S:
             return
         self._swept_s = now
-        for key, of in self._repairs.items():
+        for key, of in [*self._repairs.items()]:
             if all(now >= each.last_s + WINDOW_S for each in of.values()):
-                self._repairs.drop(key)
+                del self._repairs[key]
 
 
 def _desired(generation: int, digest: DesiredDigest | None) -> Hashable:

@@ -53,7 +53,6 @@ from operator_runtime.owned.ensure_rules import (
 )
 from operator_runtime.owned.owners import REFUSED_S, Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
-from operator_runtime.owned.per_key_state import KeyedState
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
@@ -80,7 +79,7 @@ class Keeper(Generic[O, W, P]):
         self._on_change = on_change
         self._refusal = refusal  # why the cache has nothing of a namespace
         self._decider = Decider(kind.resource, owners.kind.resource, rules)
-        self._last_writes: KeyedState[dict[ObjectKey, LastWrite]] = owners.states.keyed(dict)
+        self._last_writes = owners.states.keyed(dict[ObjectKey, LastWrite])
 
     async def ensure(
         self, owner: O, desired: W, *, seen: bool | None = None, desired_changed: bool = True
@@ -267,17 +266,17 @@ class Keeper(Generic[O, W, P]):
 
     def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
         """Find the last write of an object for this very owner, and no predecessor of its name."""
-        last = (self._last_writes.find(key_of(owner)) or {}).get(key)
+        last = (self._last_writes.get(key_of(owner)) or {}).get(key)
         return last if last is not None and last.owner_uid == owner.uid else None
 
     def _note(self, owner: O, key: ObjectKey, last: LastWrite) -> None:
-        self._last_writes.of(key_of(owner))[key] = last
+        self._last_writes[key_of(owner)][key] = last
 
     def _forget(self, owner: O, key: ObjectKey) -> None:
-        if (writes := self._last_writes.find(key_of(owner))) is not None:
+        if (writes := self._last_writes.get(key_of(owner))) is not None:
             writes.pop(key, None)
             if not writes:
-                self._last_writes.drop(key_of(owner))
+                self._last_writes.pop(key_of(owner), None)
 
     def _digest(self, desired: W) -> int:
         return hash(msgspec.json.encode(self._rules.body(desired)))

@@ -65,7 +65,7 @@ class Refusals:
     @contextmanager
     def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
         """Around a write: raises the error of the same write, by `what`, where that was refused within `REFUSED_S`."""
-        refusals, place = self._refusals.find(owner) or {}, (kind.resource.qualified_name, at)
+        refusals, place = self._refusals.get(owner) or {}, (kind.resource.qualified_name, at)
         if (refusal := refusals.get(place)) is not None:
             if refusal.what == what and self._clock() < refusal.until_s:
                 raise refusal.error.with_traceback(None)
@@ -78,7 +78,7 @@ class Refusals:
 
     def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
         refusal = _Refusal(what, error, self._clock() + REFUSED_S)
-        self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal
+        self._refusals[owner][kind.resource.qualified_name, at] = refusal
 
 
 class Owners(Generic[O]):
@@ -208,12 +208,12 @@ class Owners(Generic[O]):
         try:
             live = await self.client.get(self.kind, key)
         except NotFound:
-            self._gone.set(key, _Gone(owner.resource_version, self._clock() + GONE_S))
+            self._gone[key] = _Gone(owner.resource_version, self._clock() + GONE_S)
             return False
         return live.uid == owner.uid and not live.deleting
 
     def _gone_for_s(self, owner: O) -> float:
-        gone = self._gone.find(key_of(owner))
+        gone = self._gone.get(key_of(owner))
         if gone is None or gone.version != owner.resource_version:
             return 0.0
         return max(0.0, gone.until_s - self._clock())

@@ -125,11 +125,10 @@ class HandoverReconciler:
     async def _handed_over(self, found: HandoverInput) -> Progress:
         memcached, desired, last, now = found.memcached, found.desired, found.last, found.now
         if desired.for_s is None and last.handover is None:
-            if (former := self.known.find(memcached.key)) is not None:
+            if (former := self.known.pop(memcached.key, None)) is not None:
                 former.end()
-                self.known.drop(memcached.key)
             return NO_HANDOVER
-        known = self.known.of(memcached.key)
+        known = self.known[memcached.key]
         named = [each for each in found.pods if each.ordinal != NO_ORDINAL]
         if known.size != desired.size or known.waits_since is None:
             known.size, known.waits_since = desired.size, now
@@ -243,7 +242,7 @@ class HandoverReconciler:
                 return AT_ONCE
 
     async def _set_peers_of(self, key: ObjectKey, pod: PodRecord, peers: Peers) -> Outcome:
-        return await self._annotate(self.known.of(key), pod, {PEERS_ANNOTATION: str(peers)})
+        return await self._annotate(self.known[key], pod, {PEERS_ANNOTATION: str(peers)})
 
     async def _empty(self, key: ObjectKey, known: HandoverMemory, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""

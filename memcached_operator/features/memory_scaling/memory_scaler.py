@@ -89,7 +89,7 @@ class Scaler:
         spec = memcached.readable_spec if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:
             return False
-        known, pods = self.known.of(memcached.key), self._caches.own_pods_of(memcached)
+        known, pods = self.known[memcached.key], self._caches.own_pods_of(memcached)
         retention_s = spec.memoryScaling.retentionSeconds
         if answer.number("uptime") < retention_s and any(each.holder for each in pods if each.uid == pod.uid):
             return False  # its items moved there, and are none older than it
@@ -102,9 +102,9 @@ class Scaler:
     def decide(self, key: ObjectKey, spec: Spec, pods: Sequence[PodRecord], done: WorkloadResult) -> Scaling | None:
         """Decide about the memory, None without `spec.memoryScaling`."""
         if spec.memoryScaling is None:
-            self.known.drop(key)
+            self.known.pop(key, None)
             return None
-        known = self.known.of(key)
+        known = self.known[key]
         known.is_rolling, refused = done.is_rolling, done.refused
         if refused is not None:
             self._withdraw(known, refused.kept_mib)

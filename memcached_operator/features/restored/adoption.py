@@ -30,7 +30,7 @@ class Adoption:
 
     async def adopt(self, memcached: MemcachedRecord) -> None:
         """Mark what was made for the one that its annotation names; what is refused stays foreign, see `remedy`."""
-        self._refused.drop(memcached.key)
+        self._refused.pop(memcached.key, None)
         left_behind = [each for each in self._ownerless(memcached) if each[1].made_for_uid == memcached.restored_from]
         handed: list[str] = []
         try:
@@ -46,7 +46,7 @@ class Adoption:
 
     def remedy(self, memcached: MemcachedRecord) -> str:
         """Explain how what was made for former Memcacheds of that name is adopted, or why not; "" where nothing was."""
-        refused = self._refused.find(memcached.key) if memcached.restored_from else None
+        refused = self._refused.get(memcached.key) if memcached.restored_from else None
         if refused is not None:
             return refused
         known = {"", memcached.uid, memcached.restored_from}
@@ -78,6 +78,6 @@ class Adoption:
             self._access.client.outdated(kind, live)
             raise StaleCache(f"{name} changed before it could be written: {error}") from error
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
-            self._refused.set(memcached.key, f"The {name} cannot be adopted: {error.message or error}")
+            self._refused[memcached.key] = f"The {name} cannot be adopted: {error.message or error}"
         else:
             handed.append(name)

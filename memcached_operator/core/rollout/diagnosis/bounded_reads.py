@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from operator_runtime import KeyedState, KeyedStates, ObjectKey
+from operator_runtime import KeyedStates, ObjectKey
 
 T = TypeVar("T")
 
@@ -47,14 +47,14 @@ class BoundedReads(Generic[T]):
         """
         self._clock = clock
         self._unknown = unknown
-        self._known: KeyedState[_Read[T]] = states.keyed(lambda: _Read(None, clock(), unknown))
-        self._line: KeyedState[None] = states.keyed(lambda: None)  # those that are due, in the order in which they came
+        self._known = states.keyed(lambda: _Read(None, clock(), unknown))
+        self._line = states.keyed(lambda: None)  # those that are due, in the order in which they came
         self._free_s = float("-inf")  # from when on the first of them may read
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a Memcached of which there is nothing to read any more."""
-        self._known.drop(key)
-        self._line.drop(key)
+        self._known.pop(key, None)
+        self._line.pop(key, None)
 
     def expect(self, key: ObjectKey, of: Hashable, after_s: float) -> None:
         """Prepare for reads of what is about `of`: of another one nothing is known.
@@ -62,9 +62,9 @@ class BoundedReads(Generic[T]):
         Args:
             after_s: seconds until the first one is due.
         """
-        known = self._known.find(key)
+        known = self._known.get(key)
         if known is None or known.of != of:
-            self._known.set(key, _Read(of, self._clock() + after_s, self._unknown))
+            self._known[key] = _Read(of, self._clock() + after_s, self._unknown)
 
     async def read(self, key: ObjectKey, reading: Callable[[T], Awaitable[T]]) -> tuple[T, float]:
         """Read if that is due and this Memcached's turn; the last result, and seconds until there may be another.
@@ -72,13 +72,13 @@ class BoundedReads(Generic[T]):
         Args:
             reading: reads, given the last result.
         """
-        known, now_s = self._known.of(key), self._clock()
+        known, now_s = self._known[key], self._clock()
         left_s = known.due_s - now_s
         if left_s <= 0.0:
-            self._line.of(key)
+            self._line[key] = None
             left_s = self._free_s + self._ahead(key) * READ_EVERY_S - now_s
         if left_s <= 0.0:
-            self._line.drop(key)
+            self._line.pop(key, None)
             left_s = REREAD_AFTER_S
             known.due_s, self._free_s = now_s + REREAD_AFTER_S, now_s + READ_EVERY_S
             known.result = await reading(known.result)
@@ -86,5 +86,5 @@ class BoundedReads(Generic[T]):
 
     def _ahead(self, key: ObjectKey) -> int:
         """Count those that came before it, as far as that makes a difference."""
-        first = islice(self._line.items(), _COUNTED)
-        return next((place for place, (each, _) in enumerate(first) if each == key), _COUNTED)
+        first = islice(self._line, _COUNTED)
+        return next((place for place, each in enumerate(first) if each == key), _COUNTED)

@@ -127,7 +127,7 @@ class MoveReconciler:
 
     async def advance(self, found: HandoverInput) -> MoveProgress:
         memcached, spec = found.memcached, found.spec
-        known = self._known.of(memcached.key)
+        known = self._known[memcached.key]
         known.collect()
         situation = await self._situation(found, known)
         decision = decide_move(situation)

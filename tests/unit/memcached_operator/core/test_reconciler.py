@@ -38,7 +38,7 @@ async def test_where_there_is_nothing_to_change_nothing_is_sent(running: World) 
 async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     del running.api.objects["Memcached", NAMESPACE, NAME]
     running.show()
-    running.owners.states.keyed(str).set(KEY, "something")
+    running.owners.states.keyed(str)[KEY] = "something"
     assert await running.reconcile() == DONE
     assert running.api.calls == []
     assert len(running.owners.states) == 0

@@ -164,7 +164,7 @@ async def test_while_it_is_missing_other_memcacheds_replace_servers_and_the_chan
 ) -> None:
     lock, other = running.reconciler._objects.lock, ObjectKey(NAMESPACE, "other")
     assert lock.take(KEY)
-    running.reconciler._remembered.of(KEY).in_lock = True
+    running.reconciler._remembered[KEY].in_lock = True
     assert not lock.take(other)
     upgrade()
     running.api.refuse("create", "ConfigMap", REFUSED)

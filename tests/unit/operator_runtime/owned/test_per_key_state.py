@@ -11,18 +11,18 @@ KEY, OTHER = ObjectKey("shop", "a"), ObjectKey("shop", "b")
 def test_what_is_gone_is_forgotten_by_all_slots_and_nothing_else() -> None:
     states = KeyedStates()
     texts, lists = states.keyed(str), states.keyed(list[int])
-    texts.set(KEY, "one")
-    lists.of(KEY).append(1)
-    lists.of(OTHER).append(2)
+    texts[KEY] = "one"
+    lists[KEY].append(1)
+    lists[OTHER].append(2)
     states.forget(KEY)
-    assert (texts.find(KEY), lists.find(KEY), lists.find(OTHER)) == (None, None, [2])
+    assert (texts.get(KEY), lists.get(KEY), lists.get(OTHER)) == (None, None, [2])
     assert len(states) == 1
 
 
 def test_a_slot_begins_a_thing_once_and_drops_it() -> None:
     states = KeyedStates()
     lists = states.keyed(list[int])
-    lists.of(KEY).append(1)
-    assert (lists.of(KEY), lists.items()) == ([1], [(KEY, [1])])
-    lists.drop(KEY)
-    assert (lists.find(KEY), len(states)) == (None, 0)
+    lists[KEY].append(1)
+    assert (lists[KEY], lists) == ([1], {KEY: [1]})
+    lists.pop(KEY, None)
+    assert (lists.get(KEY), len(states)) == (None, 0)
