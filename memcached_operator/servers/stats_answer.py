@@ -1,4 +1,7 @@
-"""Statistics of one answer of a server, as arrays of numbers: there may be thousands of servers."""
+"""Statistics of one answer of a server, as arrays of numbers: there may be thousands of servers.
+
+Which are kept follows from the metrics that show them (`metric_families`), and from what is decided by them.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +13,102 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-_COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
+
+class Figure(NamedTuple):
+    """A figure of an answer that a metric shows.
+
+    Attributes:
+        name: of the metric, without its prefix; a counter's ends with `_total`, and all others are gauges.
+        stat: its name as memcached has it.
+    """
+
+    name: str
+    help: str
+    stat: str
+
+
+SHOWN: Final = (
+    Figure("uptime_seconds", "Seconds since the server was started.", "uptime"),
+    Figure("time_seconds", "The server's clock, in seconds since 1970.", "time"),
+    Figure("process_user_cpu_seconds_total", "CPU time in user mode, in seconds.", "rusage_user"),
+    Figure("process_system_cpu_seconds_total", "CPU time in the kernel, in seconds.", "rusage_system"),
+    Figure("read_bytes_total", "Bytes read from connections.", "bytes_read"),
+    Figure("written_bytes_total", "Bytes written to connections.", "bytes_written"),
+    Figure("current_connections", "Open connections.", "curr_connections"),
+    Figure("max_connections", "Limit of connections, the server's own files included.", "max_connections"),
+    Figure("connections_total", "Connections opened.", "total_connections"),
+    Figure("connections_rejected_total", "Connections turned away.", "rejected_connections"),
+    Figure(
+        "connections_yielded_total", "Times that a connection yielded to others after many requests.", "conn_yields"
+    ),
+    Figure(
+        "connections_listener_disabled_total",
+        "Times that accepting connections was paused at the limit.",
+        "listen_disabled_num",
+    ),
+    Figure("accepting_connections", "Whether connections are accepted.", "accepting_conns"),
+    Figure("current_bytes", "Bytes used by items.", "bytes"),
+    Figure("limit_bytes", "Bytes available for items.", "limit_maxbytes"),
+    Figure("current_items", "Items stored now.", "curr_items"),
+    Figure("items_total", "Items stored since the start.", "total_items"),
+    Figure("items_evicted_total", "Unexpired items evicted for new ones.", "evictions"),
+    Figure("items_reclaimed_total", "Expired items whose memory was reused for new ones.", "reclaimed"),
+    Figure("item_too_large_total", "Items refused for their size.", "store_too_large"),
+    Figure("item_no_memory_total", "Items refused for lack of memory.", "store_no_memory"),
+    Figure("direct_reclaims_total", "Times that a request had to free memory itself.", "direct_reclaims"),
+    Figure("lru_crawler_starts_total", "Times that the LRU crawler started.", "lru_crawler_starts"),
+    Figure("lru_crawler_reclaimed_total", "Items freed by the LRU crawler.", "crawler_reclaimed"),
+    Figure("lru_crawler_items_checked_total", "Items checked by the LRU crawler.", "crawler_items_checked"),
+    Figure("lru_crawler_moves_to_cold_total", "Moves from the HOT or WARM to the COLD LRU.", "moves_to_cold"),
+    Figure("lru_crawler_moves_to_warm_total", "Moves from the COLD to the WARM LRU.", "moves_to_warm"),
+    Figure("lru_crawler_moves_within_lru_total", "Moves within the HOT or the WARM LRU.", "moves_within_lru"),
+)
+SHOWN_OF_DISKS: Final = tuple(
+    Figure(f"extstore_{name}", help, f"extstore_{stat}")
+    for name, help, stat in (
+        ("compact_lost_total", "Items lost in compaction.", "compact_lost"),
+        ("compact_rescued_total", "Items moved in compaction.", "compact_rescues"),
+        ("compact_skipped_total", "Items dropped in compaction.", "compact_skipped"),
+        ("pages_allocated_total", "Pages taken into use.", "page_allocs"),
+        ("pages_evicted_total", "Pages evicted.", "page_evictions"),
+        ("pages_reclaimed_total", "Empty pages freed.", "page_reclaims"),
+        ("pages_free", "Pages without items.", "pages_free"),
+        ("pages_used", "Pages with items.", "pages_used"),
+        ("objects_evicted_total", "Items evicted from disk.", "objects_evicted"),
+        ("objects_read_total", "Items read from disk.", "objects_read"),
+        ("objects_written_total", "Items written to disk.", "objects_written"),
+        ("objects_used", "Items on disk.", "objects_used"),
+        ("bytes_evicted_total", "Bytes evicted from disk.", "bytes_evicted"),
+        ("bytes_written_total", "Bytes written to disk.", "bytes_written"),
+        ("bytes_read_total", "Bytes read from disk.", "bytes_read"),
+        ("bytes_used", "Bytes of items on disk.", "bytes_used"),
+        ("bytes_fragmented", "Bytes of used pages that hold no item.", "bytes_fragmented"),
+        ("bytes_limit", "Bytes available on disk.", "limit_maxbytes"),
+        ("io_queue_depth", "Items waiting for the disk.", "io_queue"),
+    )
+) + tuple(  # which the exporter does not have
+    Figure(f"extstore_{name}_total", help, f"{stat}_extstore")
+    for name, help, stat in (
+        ("gets", "Items on disk that clients requested.", "get"),
+        ("gets_no_memory", "Items on disk that were missed for lack of memory to read them into.", "get_oom"),
+        ("recached", "Items moved back from disk to memory.", "recache_from"),
+        ("misses", "Items that were no longer on disk when a client requested them.", "miss_from"),
+        ("damaged", "Items on disk that were not what had been written.", "badcrc_from"),
+    )
+)
+SHOWN_BY_CLASS: Final = (
+    Figure("slab_items_evicted_total", "Unexpired items evicted for new ones, by size class.", "evicted"),
+    Figure("slab_items_outofmemory_total", "Items refused for lack of memory, by size class.", "outofmemory"),
+)
+COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
 FIGURES: Final = (
-    *("uptime", "time", "rusage_user", "rusage_system"),
-    *("max_connections", "curr_connections", "total_connections", "rejected_connections", "reserved_fds"),
-    *("conn_yields", "listen_disabled_num", "accepting_conns"),
-    *("cmd_set", "cmd_flush", "cas_badval"),
-    *(f"{command}_{how}" for command in _COMMANDS for how in ("hits", "misses")),
-    *("bytes_read", "bytes_written", "bytes", "limit_maxbytes", "curr_items", "total_items"),
-    *("evictions", "reclaimed", "store_too_large", "store_no_memory", "direct_reclaims"),
-    *("lru_crawler_starts", "crawler_reclaimed", "crawler_items_checked"),
-    *("moves_to_cold", "moves_to_warm", "moves_within_lru"),
+    *(each.stat for each in SHOWN),
+    *("reserved_fds", "cmd_set", "cmd_flush", "cas_badval"),
+    *(f"{command}_{how}" for command in COMMANDS for how in ("hits", "misses")),
 )
 """Names as `stats` has them, in the order in which they are kept."""
-EXTSTORE: Final = (
-    *(
-        f"extstore_{name}"
-        for name in (
-            *("compact_lost", "compact_rescues", "compact_skipped"),
-            *("page_allocs", "page_evictions", "page_reclaims", "pages_free", "pages_used"),
-            *("objects_evicted", "objects_read", "objects_written", "objects_used"),
-            *("bytes_evicted", "bytes_written", "bytes_read", "bytes_used", "bytes_fragmented"),
-            *("limit_maxbytes", "io_queue"),
-        )
-    ),
-    *(f"{name}_extstore" for name in ("get", "get_oom", "recache_from", "miss_from", "badcrc_from")),
-)
+EXTSTORE: Final = tuple(each.stat for each in SHOWN_OF_DISKS)
 """Names that a server with storage on disk adds."""
-
 BY_CLASS: Final = ("evicted", "outofmemory", "evicted_unfetched", "evicted_time", "age", "mem_requested", "number")
 """Names as `stats items` has them of each size class."""
 
