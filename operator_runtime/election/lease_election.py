@@ -23,8 +23,7 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.lease_decision import step, wake_at
-from operator_runtime.election.lease_state import (
+from operator_runtime.election.lease_decision import (
     Candidate,
     Event,
     Failed,
@@ -41,10 +40,10 @@ from operator_runtime.election.lease_state import (
     Tick,
     WriteLease,
     Written,
-    lease_body,
-    lease_of,
+    step,
+    wake_at,
 )
-from operator_runtime.settings.timing import Timing
+from operator_runtime.settings.timing import LONGEST_LEASE_S, Timing
 
 logger = logging.getLogger(__name__)
 
@@ -261,3 +260,70 @@ class LeaseElection:
         if state.phase is Phase.STANDBY and holder not in ("", self.identity) and self._reported != holder:
             self._reported = holder
             logger.info("waiting: %s is held by %s", self, holder)
+
+
+# The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.
+_MOST_TRANSITIONS = 2**31 - 1
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    uid: str
+    resourceVersion: str
+    namespace: str = ""
+
+
+class _Spec(msgspec.Struct):
+    holderIdentity: str | None = None
+    leaseDurationSeconds: int | None = None
+    acquireTime: str | None = None
+    leaseTransitions: int | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decode = msgspec.json.Decoder(_Object).decode
+
+
+def lease_of(raw: msgspec.Raw | bytes, default_duration_s: float) -> Lease:
+    """The record for the rules of the election from a Lease's JSON; msgspec.DecodeError where it is none.
+
+    A Lease that was made by hand may lack a duration, or have one that no leader has.
+    """
+    found = _decode(raw)
+    meta, spec = found.metadata, found.spec
+    duration_s = default_duration_s if spec.leaseDurationSeconds is None else float(spec.leaseDurationSeconds)
+    return Lease(
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        holder=spec.holderIdentity or "",
+        duration_s=min(duration_s, LONGEST_LEASE_S),
+        acquire_time=spec.acquireTime,
+        transitions=spec.leaseTransitions or 0,
+        namespace=meta.namespace,
+        name=meta.name,
+    )
+
+
+def lease_body(write: WriteLease, name: str, namespace: str, now: datetime) -> dict[str, object]:
+    """Build the body of a write: a whole Lease to create, or a merge patch, which leaves fields of others alone.
+
+    The patch carries the uid and the version of what it replaces, so that it changes exactly that or nothing.
+    """
+    # `metav1.MicroTime`: the API server refuses any other number of digits.
+    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {
+        "holderIdentity": write.holder,
+        "leaseDurationSeconds": write.duration_s,
+        "acquireTime": write.acquire_time or time,
+        "renewTime": time,
+        "leaseTransitions": min(write.transitions, _MOST_TRANSITIONS),
+    }
+    if write.over is not None:
+        version = {"uid": write.over.uid, "resourceVersion": write.over.resource_version}
+        return {"metadata": version, "spec": spec}
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}

@@ -6,7 +6,8 @@ import msgspec
 import orjson
 import pytest
 
-from operator_runtime.election.lease_state import Lease, WriteLease, lease_body, lease_of
+from operator_runtime.election.lease_decision import Lease, WriteLease
+from operator_runtime.election.lease_election import lease_body, lease_of
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)
 LEASE = Lease("uid-1", "7", "them", 15.0, "2026-01-01T00:00:00.000000Z", 3)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from operator_runtime.election.lease_decision import step, wake_at
-from operator_runtime.election.lease_state import (
+from operator_runtime.election.lease_decision import (
     Action,
     Candidate,
     Event,
@@ -30,6 +29,8 @@ from operator_runtime.election.lease_state import (
     Tick,
     WriteLease,
     Written,
+    step,
+    wake_at,
 )
 from operator_runtime.settings.timing import Timing
 

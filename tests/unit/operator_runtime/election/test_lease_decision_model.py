@@ -25,8 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from operator_runtime.election.lease_decision import step, wake_at
-from operator_runtime.election.lease_state import (
+from operator_runtime.election.lease_decision import (
     Candidate,
     Event,
     Failed,
@@ -41,6 +40,8 @@ from operator_runtime.election.lease_state import (
     Tick,
     WriteLease,
     Written,
+    step,
+    wake_at,
 )
 from operator_runtime.settings.timing import Timing
 
