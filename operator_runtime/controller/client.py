@@ -58,8 +58,6 @@ class Client:
             own_writes_of: what the controller of that name waits for; None where it waits for nothing.
             stores_of: the caches of a kind, into which the answers to updates go.
         """
-        if not field_manager:
-            raise ValueError("field_manager is empty: name the operator, always by the same name")
         self.field_manager = field_manager
         self._api = api
         self._own_writes_of = own_writes_of

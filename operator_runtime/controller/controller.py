@@ -142,10 +142,6 @@ class Controller(Generic[K]):
         """
         if workers < 1:
             raise ValueError(f"workers is {workers}: a controller needs at least 1")
-        check_seconds("reconcile_timeout_s", reconcile_timeout_s)
-        check_seconds("drain_timeout_s", drain_timeout_s)
-        if not reconcile_timeout_s:
-            raise ValueError("reconcile_timeout_s is 0: it must be more than 0 seconds")
         self.name = name
         self.workers = workers
         self._reconcile_timeout_s = reconcile_timeout_s

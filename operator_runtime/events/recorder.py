@@ -125,12 +125,7 @@ class EventRecorder:
         now_ns: Callable[[], int] = time.time_ns,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`reporting_instance` names this process; `flush_s` is what the rest may take when the recorder is stopped.
-
-        Raises ValueError where a name is empty: the API server would refuse every event.
-        """
-        if not reporting_controller or not reporting_instance:
-            raise ValueError("reporting_controller and reporting_instance must not be empty: name operator and process")
+        """`reporting_instance` names this process; `flush_s` is what the rest may take when the recorder is stopped."""
         self.written = 0
         self.dropped: Counter[DropReason] = Counter()
         self._api = api

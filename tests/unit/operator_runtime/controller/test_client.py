@@ -195,11 +195,6 @@ async def test_nothing_is_sent_of_what_makes_no_sense(
     assert at.server.sent == []
 
 
-def test_a_client_needs_a_name_for_its_writes(at: Fixture) -> None:
-    with pytest.raises(ValueError, match="field_manager is empty"):
-        Client(at.server, field_manager="")
-
-
 async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixture) -> None:
     at.server.store(PATH, shell() | {"status": {"ready": 1, "note": "old", "foreign": 7}})
     obj = await at.client.get(SHELLS, KEY)

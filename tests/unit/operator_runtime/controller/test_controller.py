@@ -90,8 +90,6 @@ async def test_a_cache_that_is_behind_is_no_failure_and_waited_for_as_long_as_it
 def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
     calls: dict[str, Callable[[], object]] = {
         "retry_s": lambda: StaleCache("behind", retry_s=seconds),
-        "reconcile_timeout_s": lambda: Controller("a", Reconciler(), reconcile_timeout_s=seconds),
-        "drain_timeout_s": lambda: Controller("a", Reconciler(), drain_timeout_s=seconds),
     }
     if seconds is not None:
         calls["requeue_after_s"] = lambda: Result(requeue_after_s=seconds)
@@ -99,12 +97,6 @@ def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(sec
     for name, call in calls.items():
         with pytest.raises(ValueError, match=re.escape(f"{name} is {seconds!r}: it must be 0 seconds or more")):
             call()
-
-
-@pytest.mark.parametrize(("field", "value"), [("workers", 0), ("reconcile_timeout_s", 0.0)])
-def test_a_number_with_which_nothing_is_reconciled_is_refused_by_name(field: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{field} is 0: "):
-        Controller("a", Reconciler(), **{field: value})
 
 
 @pytest.mark.parametrize("priority", ["high", 1.5])

@@ -16,7 +16,6 @@ from operator_runtime.client.errors import (
     Unreachable,
 )
 from operator_runtime.events.event_bodies import ObjectReference
-from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (
     NOW_NS,
@@ -289,9 +288,3 @@ async def test_a_count_that_could_not_be_written_goes_with_the_next_one(at: Reco
             await settle()
     assert [body["series"]["count"] for _, _, body in at.api.patched] == [3]
     assert not at.recorder.dropped
-
-
-@pytest.mark.parametrize(("operator", "process"), [("", "pod-0"), ("memcached-operator", "")])
-def test_a_recorder_without_a_name_is_refused(operator: str, process: str) -> None:
-    with pytest.raises(ValueError, match="must not be empty"):
-        EventRecorder(FakeApi(), reporting_controller=operator, reporting_instance=process, field_manager="m")
