@@ -1,12 +1,9 @@
 """Memcached's own settings in addition to those of any operator."""
 
 import re
-from typing import Final
 
-from memcached_operator.about import PROGRAM
 from memcached_operator.api import names
 from operator_runtime import RuntimeSettings, setting
-from operator_runtime.settings.schema import Schema
 
 # What the API server takes for runAsUser.
 _USER_ID_MAX = 2_147_483_647
@@ -102,7 +99,3 @@ class Settings(RuntimeSettings):
         "Two series for each Memcached are too many for some Prometheus servers.",
         group="Probes and metrics",
     )
-
-
-SCHEMA: Final = Schema(Settings, PROGRAM)
-"""All settings, by the program's name."""

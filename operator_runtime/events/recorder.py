@@ -22,6 +22,7 @@ import logging
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, get_args
@@ -206,18 +207,13 @@ class EventRecorder:
 
     async def _wait_until_due(self) -> None:
         while not self._queue:
+            wait_s = min(self._refreshes.values()) - self._clock() if self._refreshes else None
+            if wait_s is not None and wait_s <= 0.0:
+                return
             self._wake.clear()
-            timer = None
-            if self._refreshes:
-                wait_s = min(self._refreshes.values()) - self._clock()
-                if wait_s <= 0.0:
-                    return
-                timer = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
-            try:
-                await self._wake.wait()
-            finally:
-                if timer is not None:
-                    timer.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._wake.wait()
 
     def _take(self, now: float) -> _Recorded | None:
         """The event to write next: the one that has been due longest."""

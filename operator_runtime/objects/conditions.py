@@ -75,10 +75,7 @@ Conditions = Annotated[
 
 def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
     """The condition of that type, if there is one."""
-    for condition in conditions or ():
-        if condition.type == type_:
-            return condition
-    return None
+    return next((condition for condition in conditions or () if condition.type == type_), None)
 
 
 def set_conditions(

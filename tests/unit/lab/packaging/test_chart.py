@@ -14,7 +14,7 @@ import yaml
 from lab.packaging import artifact_hub
 from lab.packaging.chart import CHART, COPIES, described
 from lab.packaging.manifests import MANIFESTS
-from memcached_operator import __version__, settings
+from memcached_operator import __version__, settings_schema
 
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -134,7 +134,7 @@ def test_each_value_that_can_be_given_stands_in_the_values_and_is_explained() ->
 
 
 def test_the_defaults_are_the_operator_s_own() -> None:
-    defaults = settings.SCHEMA.load({}, {})
+    defaults = settings_schema.SCHEMA.load({}, {})
     assert VALUES["memcachedImage"] == defaults.memcached_image
     assert VALUES["workers"] == defaults.workers
     assert VALUES["log"]["level"] == defaults.log_level
