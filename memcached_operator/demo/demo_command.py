@@ -106,8 +106,6 @@ def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> No
 
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
-# All of the script has come true then.
-_PICTURE_AFTER = len(STEPS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ async def _show_in_terminal(cluster: AbstractAsyncContextManager[DemoCluster], o
             f"the live view needs {error.name}, which is not installed: pip install 'memcached-operator[demo]', "
             "or add --plain"
         ) from error
-    with View(Console(), stays=_stays(options), picture=options.picture, picture_after=_PICTURE_AFTER) as view:
+    with View(Console(), stays=_stays(options), picture=options.picture) as view:
         return await _show(cluster, view)
 
 

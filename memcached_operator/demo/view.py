@@ -32,7 +32,7 @@ from memcached_operator.demo.cluster_state import (
 )
 from memcached_operator.demo.clusters import DemoCluster
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.script import DemoStep
+from memcached_operator.demo.script import STEPS, DemoStep
 
 # Of a terminal, from which on panels stand side by side, the left ones as wide as a pod's line.
 _SIDE_BY_SIDE = (120, 40)
@@ -181,16 +181,16 @@ class View(Plain):
         closing: how it ended, or empty.
     """
 
-    def __init__(self, console: Console, *, stays: bool, picture: Path | None = None, picture_after: int = 0) -> None:
+    def __init__(self, console: Console, *, stays: bool, picture: Path | None = None) -> None:
         """
         Args:
             stays: whether it is there after the last step, until Ctrl-C.
-            picture: where to draw an SVG of what is seen after the step `picture_after`.
+            picture: where to draw an SVG of what is seen when all of the script has come true.
         """
         self.stays = stays
         self.closing = ""
         self._console = console
-        self._picture = (picture, picture_after)
+        self._picture = picture
         self._cluster: DemoCluster | None = None
         self._observer: Observer
         self._steps: Sequence[DemoStep] = ()
@@ -268,9 +268,8 @@ class View(Plain):
             (f"\n  {seen}" if seen else "", "dim"),
         )
         self._over = number + 1
-        path, after = self._picture
-        if path is not None and number == after:
-            self._draw(path)
+        if self._picture is not None and step is STEPS[-1]:
+            self._draw(self._picture)
 
     def failed(self, number: int, why: str) -> None:
         self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
