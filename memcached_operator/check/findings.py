@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from enum import StrEnum
+
+import msgspec
 
 from operator_runtime.process.logs import escape
 
@@ -22,8 +22,7 @@ class Verdict(StrEnum):
     """It could not be found out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """One check.
 
     Attributes:
@@ -75,8 +74,5 @@ def _sum(findings: Sequence[Finding]) -> str:
 
 def findings_json(findings: Sequence[Finding]) -> str:
     """One document: `ok`, and `checks` in the order in which they were made."""
-    return json.dumps({"ok": all_ok(findings), "checks": [_builtins(each) for each in findings]}, indent=2) + "\n"
-
-
-def _builtins(finding: Finding) -> dict[str, object]:
-    return {field: value for field, value in asdict(finding).items() if value not in ("", (), None)}
+    document = msgspec.json.encode({"ok": all_ok(findings), "checks": findings})
+    return msgspec.json.format(document, indent=2).decode() + "\n"
