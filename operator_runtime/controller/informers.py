@@ -59,12 +59,10 @@ class Informers:
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
         """Return the error of a namespace's first list, so that a cache has none of it; None where it was allowed."""
-        by_namespace = {each.namespace: each for each in self._reflectors_of(store)}
-        everywhere = by_namespace.get(None)
+        reflectors = self._reflectors_of(store)
 
         def refusal(namespace: str) -> KubeError | None:
-            reflector = everywhere or by_namespace.get(namespace)
-            return None if reflector is None else reflector.refusal
+            return next((each.refusal for each in reflectors if each.namespace in (None, namespace)), None)
 
         return refusal
 

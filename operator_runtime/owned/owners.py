@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -39,7 +39,6 @@ class Owner(Record, Protocol):
 
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner, as in the signatures below
-T = TypeVar("T")
 
 
 class _Gone(NamedTuple):
@@ -153,8 +152,8 @@ class Owners(Generic[O]):
         Args:
             verb: what is undone by the write, with the `fields` where they were changed.
             digest: see `Contention.repaired`.
-            status: the object is the owner, and its status is written. A conflict counts as much then: another client
-                wrote it meanwhile.
+            status: the object is the owner, and its status is written: what of it differs is `fields`, and what we
+                desire of it `digest`. A conflict counts as much then: another client wrote it meanwhile.
         """
         key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
         of = None if status else _object(kind, at)
@@ -181,21 +180,6 @@ class Owners(Generic[O]):
                 count()
             raise
         count()
-
-    async def write_status(
-        self, owner: O, status: Mapping[str, object], changed: Iterable[str], write: Callable[[], Awaitable[T]]
-    ) -> T:
-        """Do what `write` does, which writes the owner's status; who changes what we wrote before is another manager.
-
-        `status` is our part of what is desired, by field, and `changed` what of it differs from the live status.
-        """
-        fields = [f"status.{each}" for each in changed]
-
-        def digest() -> int:
-            return hash(tuple(status.items()))
-
-        async with self.repair(owner, self.kind, key_of(owner), "changed", fields, digest=digest, status=True):
-            return await write()
 
     async def still_there(self, owner: O) -> bool:
         """Report whether this owner exists now and is not being deleted, whatever the cache shows.

@@ -120,19 +120,14 @@ class WorkQueue(Generic[K]):
         if self.stopped:
             return None
         now = self.clock()
-        if self._timers and self._timers[0][0] <= now:
-            self._promote(now)
-        bands = self._bands
-        if not bands:
+        self._promote(now)
+        if not self._bands:
             return None
-        if len(bands) == 1:
-            (priority,) = bands
-        else:
-            priority = self._choose()
-        band = bands[priority]
+        priority = self._choose()
+        band = self._bands[priority]
         key, stamp = band.popitem(last=False)
         if not band:
-            del bands[priority]
+            del self._bands[priority]
         del self._due[key]
         self._processing[key] = (now, priority)
         self._queued(now - stamp[0])
@@ -227,9 +222,7 @@ class WorkQueue(Generic[K]):
         return bounded.delay_s(failures.bounded)
 
     def _schedule(self, key: K, priority: int, now: float, due_at: float) -> None:
-        if self._timers and self._timers[0][0] <= now:
-            # What became due before this call goes before it into the FIFO.
-            self._promote(now)
+        self._promote(now)  # what became due before this call goes before it into the FIFO
         due = self._due.get(key)
         if due is not None:
             if priority > due:
@@ -287,7 +280,7 @@ class WorkQueue(Generic[K]):
         self._bands.setdefault(new, OrderedDict())[key] = stamp
 
     def _choose(self) -> int:
-        """The band whose turn it is, when there are several."""
+        """The band whose turn it is."""
         highest = max(self._bands)
         self._turns += 1
         if self._turns < _TURNS_PER_FAIR_TURN:

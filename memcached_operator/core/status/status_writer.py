@@ -88,12 +88,14 @@ class StatusWriter:
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
         # another client wrote meanwhile: a merge patch replaces the list as a whole.
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
+        owners, key, fields = self._access.owners, memcached.key, [f"status.{field}" for field in patch]
 
-        async def send() -> MemcachedRecord:
-            return await self._access.client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
+        def digest() -> int:
+            return hash(tuple(owned_part(desired).items()))
 
         try:
-            await self._access.owners.write_status(memcached, owned_part(desired), patch, send)
+            async with owners.repair(memcached, MEMCACHEDS, key, "changed", fields, digest=digest, status=True):
+                await self._access.client.patch(MEMCACHEDS, key, body, subresource="status")
         except Conflict as error:
             self.debounce.conflicted(memcached.key)
             self._access.client.outdated(MEMCACHEDS, memcached)
