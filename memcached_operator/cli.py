@@ -202,8 +202,6 @@ def _add_check_flags(parser: Parser) -> None:
 
 
 # The settings that decide what a Memcached becomes, and what a change of it costs.
-# Stands for what the operator reads off its own pod.
-_UNKNOWN_IMAGE = "IMAGE-OF-THE-OPERATOR"
 _RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials", "operator_image"})
 
 
@@ -220,10 +218,7 @@ def _render(flags: Flags) -> int:
     namespace = flags.get("namespace", "default")
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
-    image = settings.operator_image or _UNKNOWN_IMAGE
-    options = RenderOptions(
-        files, namespace, settings.memcached_image, settings.memcached_user_id, settings.server_credentials, image
-    )
+    options = RenderOptions(files, namespace, settings)
     if "diff" not in flags:
         return render_command.run(options)
     old = flags["diff"]

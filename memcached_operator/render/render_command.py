@@ -100,7 +100,8 @@ def run_diff(old: str, options: RenderOptions) -> int:
     Args:
         old: path of a file with the Memcacheds as they were, `-` for standard input.
     """
-    olds, basis = Sources(), Basis(options.image, options.user_id, Means(options.credentials))
+    settings, olds = options.settings, Sources()
+    basis = Basis(settings.memcached_image, settings.memcached_user_id, Means(settings.server_credentials))
     before = _before(old, options, olds)
     if olds.failed:
         return FAILED

@@ -22,11 +22,14 @@ from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.render.unknown_fields import unknown_fields
+from memcached_operator.settings import Settings
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 
 # Stands for what the API server gives out when the Memcached is created.
 UNKNOWN_UID: Final = "UID-OF-THE-MEMCACHED"
+# Stands for what the operator reads off its own pod.
+_UNKNOWN_IMAGE: Final = "IMAGE-OF-THE-OPERATOR"
 
 # More servers than nodes of the largest cluster that Kubernetes is made for.
 _LISTED: Final = 5000
@@ -39,18 +42,12 @@ class RenderOptions:
     Attributes:
         files: paths, `-` for standard input.
         namespace: of a Memcached that names none.
-        image: of a Memcached that names none.
-        user_id: of the servers; None names none.
-        credentials: the operator may read the Secrets that servers require.
-        operator_image: of the operator's own pods.
+        settings: the operator's, that decide what a Memcached becomes and what a change of it costs.
     """
 
     files: Sequence[str]
     namespace: str
-    image: str
-    user_id: int | None
-    credentials: bool = False
-    operator_image: str = ""
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +128,10 @@ def render(
     spec = with_effective_memory(spec, memory or memory_in_status(content))
     uid = uid or uid_of(content)
     owner = MemcachedOwner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
-    image, restart = spec.image or options.image, restart_request(content) or restart
-    workload = desired_workload(spec.workload, owner, spec.size, image, options.user_id, spec, restart=restart)
-    known = Known(_servers(owner, spec), operator_image=options.operator_image)
+    settings, restart = options.settings, restart_request(content) or restart
+    image, user_id = spec.image or settings.memcached_image, settings.memcached_user_id
+    workload = desired_workload(spec.workload, owner, spec.size, image, user_id, spec, restart=restart)
+    known = Known(_servers(owner, spec), operator_image=settings.operator_image or _UNKNOWN_IMAGE)
     manifests = auxiliary_objects(AUXILIARY, owner, spec, known)
     manifests.insert(bool(scripts_of(spec)), workload)  # which mounts the scripts
     return Rendered(

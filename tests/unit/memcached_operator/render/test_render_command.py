@@ -9,6 +9,7 @@ import yaml
 
 from memcached_operator.render.render_command import run
 from memcached_operator.render.rendering import RenderOptions
+from memcached_operator.settings import Settings
 
 GOOD = "apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: good}\nspec: {size: 2}\n"
 BAD = GOOD.replace("good", "bad").replace("2", "-2")
@@ -22,7 +23,7 @@ def file(folder: Path, *documents: str) -> str:
 
 
 def options(*files: str) -> RenderOptions:
-    return RenderOptions(files, "default", "memcached:1", None)
+    return RenderOptions(files, "default", Settings(memcached_image="memcached:1", memcached_user_id=None))
 
 
 def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

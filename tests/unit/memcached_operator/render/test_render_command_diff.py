@@ -9,6 +9,7 @@ import yaml
 
 from memcached_operator.render.render_command import run_diff
 from memcached_operator.render.rendering import RenderOptions
+from memcached_operator.settings import Settings
 
 OLD = """apiVersion: cache.example.com/v1alpha1
 kind: Memcached
@@ -18,6 +19,7 @@ spec: {size: 6, workload: StatefulSet, image: "memcached:1"}
 ROLLED = OLD.replace("memcached:1", "memcached:2")
 RESTART = '  metadata.annotations[cache.example.com/restart]: absent → "now"'
 ROLLING = "6 servers are replaced, one at a time, from the highest ordinal; each loses its keys; about 6 min"
+OPTIONS = RenderOptions(["new.yaml"], "default", Settings(memcached_image="memcached:default", memcached_user_id=None))
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compare(folder: Path, old: str, *new: str) -> int:
     (folder / "old.yaml").write_text(old)
     (folder / "new.yaml").write_text("---\n".join(new))
-    return run_diff("old.yaml", RenderOptions(["new.yaml"], "default", "memcached:default", None))
+    return run_diff("old.yaml", OPTIONS)
 
 
 def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,5 +208,5 @@ def test_a_dash_is_standard_input(
 ) -> None:
     (folder / "new.yaml").write_text(ROLLED)
     monkeypatch.setattr("sys.stdin", io.StringIO(OLD))
-    assert run_diff("-", RenderOptions(["new.yaml"], "default", "memcached:default", None)) == 1
+    assert run_diff("-", OPTIONS) == 1
     assert "--- standard input: default/sessions StatefulSet sessions\n" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from memcached_operator.core.objects.labels import MemcachedOwner
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render
 from memcached_operator.render.unknown_fields import unknown_fields
+from memcached_operator.settings import Settings
 
 DEFAULT_IMAGE = "memcached:of-the-operator"
 
@@ -23,7 +24,8 @@ def memcached(spec: object = None, **metadata: object) -> dict[str, Any]:
 
 
 def rendered(content: dict[str, Any]) -> Rendered:
-    return render(content, RenderOptions((), "default", DEFAULT_IMAGE, USER_ID))
+    settings = Settings(memcached_image=DEFAULT_IMAGE, memcached_user_id=USER_ID)
+    return render(content, RenderOptions((), "default", settings))
 
 
 def desired(
