@@ -238,7 +238,7 @@ class Deletion:
         """Delete a workload, its pods first. The version guards one that is being orphaned, unseen by the cache."""
         kind, version = WORKLOADS[live.kind], live.resource_version
         try:
-            with self._access.owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
+            with self._access.owners.trying(memcached, kind, memcached.key, ("delete", live.uid)):
                 await self._access.client.delete(kind, live, resource_version=version, propagation="Foreground")
         except Conflict as error:
             self._access.client.outdated(kind, live)

@@ -80,9 +80,9 @@ def _commands(name: str, rows: Sequence[_Row]) -> Iterator[Sample]:
 
 def _by_class(name: str, rows: Sequence[_Row], stat: str) -> Iterator[Sample]:
     for labels, answer in rows:
-        for slab, number in answer.by_class(stat):
-            if not isnan(number):
-                yield Sample(name, {**labels, "slab": str(slab)}, number)
+        for each in answer.size_classes():
+            if not isnan(number := getattr(each, stat)):
+                yield Sample(name, {**labels, "slab": str(each.number)}, number)
 
 
 def server_families(

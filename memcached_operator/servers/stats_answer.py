@@ -183,11 +183,6 @@ class StatsAnswer(msgspec.Struct, frozen=True, gc=False):
         place = _PLACE[name]
         return self.figures[place] if place < len(self.figures) else nan
 
-    def by_class(self, name: str) -> Iterator[tuple[int, float]]:
-        """The figure of that name of `BY_CLASS` of each size class."""
-        place = BY_CLASS.index(name) + 1
-        return ((each.number, each[place]) for each in self.size_classes())
-
     def size_classes(self) -> Iterator[SizeClass]:
         width = len(SizeClass._fields)
         for place in range(0, len(self.classes), width):

@@ -8,7 +8,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import msgspec
@@ -37,21 +36,6 @@ _FAILURES_BEFORE_WORDS = 2
 _UNREADABLE_NAMES = 1000
 
 
-@dataclass(slots=True)
-class StreamStatistics:
-    """History of a stream; read by probes and metrics.
-
-    `last_byte_s` is the time of the last byte of an answer that was no refusal, its headers included, or of the first
-    request; `last_event_s` that of the last page or line.
-    """
-
-    restarts: dict[Cause, int] = field(default_factory=dict)
-    relists: int = 0
-    last_byte_s: float = 0.0
-    last_event_s: float = 0.0
-    unreadable: int = 0
-
-
 class Reflector(Generic[R]):
     """Keeps a store up to date with one kind and scope; see `run`.
 
@@ -67,6 +51,11 @@ class Reflector(Generic[R]):
         refusal: why there was no snapshot yet: the API server forbids it, or does not know the kind. None before its
             answer, and as soon as there is one.
         when_late: called when the first snapshot comes after it was refused.
+        restarts, relists, unreadable_objects: how often requests ended, by their cause, snapshots were complete, and
+            objects could not be read; for metrics.
+        last_byte_s: time of the last byte of an answer that was no refusal, its headers included, or of the first
+            request.
+        last_event_s: that of the last page or line.
     """
 
     def __init__(
@@ -101,7 +90,10 @@ class Reflector(Generic[R]):
         self.refusal: Forbidden | NotFound | None = None
         self.when_late: list[Callable[[], None]] = []
         self._answered = asyncio.Event()
-        self.statistics = StreamStatistics()
+        self.restarts: dict[Cause, int] = {}
+        self.relists = 0
+        self.last_byte_s = self.last_event_s = 0.0
+        self.unreadable_objects = 0
         self._client = client
         self.store = store
         self._watch = Watch(
@@ -151,16 +143,16 @@ class Reflector(Generic[R]):
     @property
     def silent_s(self) -> float:
         """Seconds since the last byte; 0 before `run`."""
-        return self._clock() - self.statistics.last_byte_s if self.statistics.last_byte_s else 0.0
+        return self._clock() - self.last_byte_s if self.last_byte_s else 0.0
 
     @property
     def eventless_s(self) -> float:
         """Seconds since the last page or line; 0 before `run`."""
-        return self._clock() - self.statistics.last_event_s if self.statistics.last_event_s else 0.0
+        return self._clock() - self.last_event_s if self.last_event_s else 0.0
 
     async def run(self) -> None:
         """List, watch, resume, for ever; ends by cancellation only."""
-        self.statistics.last_byte_s = self.statistics.last_event_s = self._clock()
+        self.last_byte_s = self.last_event_s = self._clock()
         while True:
             started = self._clock()
             error, received_bytes = await self._one_request()
@@ -168,7 +160,7 @@ class Reflector(Generic[R]):
                 self.refusal = error
                 self._answered.set()
             pause = self._watch.ended(error, self._clock() - started, received_bytes)
-            self.statistics.restarts[pause.cause] = self.statistics.restarts.get(pause.cause, 0) + 1
+            self.restarts[pause.cause] = self.restarts.get(pause.cause, 0) + 1
             await self._report(error, pause)
             if pause.seconds > 0:
                 await self._sleep(pause.seconds)
@@ -188,13 +180,13 @@ class Reflector(Generic[R]):
                     expected=ExpectedList(self.resource),
                 )
                 received_bytes = len(body)
-                self.statistics.last_byte_s = self._clock()
+                self.last_byte_s = self._clock()
                 self._watch.page(body)
                 self._progressed()
                 return None, received_bytes
             splitter = LineSplitter()
             async with self._client.stream(self._path, request.query, self.silence_limit_s) as stream:
-                self.statistics.last_byte_s = self._clock()
+                self.last_byte_s = self._clock()
                 while True:
                     try:
                         chunk = await stream.read()
@@ -202,7 +194,7 @@ class Reflector(Generic[R]):
                         received_bytes = stream.received_bytes
                     if not chunk:
                         break
-                    self.statistics.last_byte_s = self._clock()
+                    self.last_byte_s = self._clock()
                     await self._feed(splitter.feed(chunk))
                     del chunk  # nothing may come for hours, and it may be 256 KiB
                 self._watch.last_line(splitter.rest())
@@ -219,7 +211,7 @@ class Reflector(Generic[R]):
             self._progressed()
 
     def _progressed(self) -> None:
-        self.statistics.last_event_s = self._clock()
+        self.last_event_s = self._clock()
         if self._causes and self._watch.failures == 0:
             if max(self._causes.values()) >= _FAILURES_BEFORE_WORDS:
                 logger.info("watching %s again", self.description)
@@ -292,7 +284,7 @@ class Reflector(Generic[R]):
         snapshot, self._snapshot = self._snapshot or {}, None
         self.store.replace(snapshot.values(), self._kept, self.namespace, version=resource_version)
         self._unreadable &= self._kept
-        self.statistics.relists += 1
+        self.relists += 1
         logger.debug("%s: %d objects at resourceVersion %s", self.description, len(snapshot), resource_version)
         self.synced.set()
         self._answered.set()
@@ -308,7 +300,7 @@ class Reflector(Generic[R]):
             self._unreadable.discard(key)
             self._left(key)
             return
-        self.statistics.unreadable += 1
+        self.unreadable_objects += 1
         if self._snapshot is not None:
             self._kept.add(key)
         if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:

@@ -127,7 +127,7 @@ class Keeper(Generic[O, W, P]):
         except NotOwned as error:
             # One whose type does not give labels has none.
             if live is not None and not self._store.selection.may_hold(live.namespace, getattr(live, "labels", {})):
-                self._owners.refusals.add(key_of(owner), self._kind, key, desired, error)
+                self._owners.note_refusal(owner, self._kind, key, desired, error)
             raise
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
@@ -163,7 +163,7 @@ class Keeper(Generic[O, W, P]):
         last = self._last(owner, key)
         decided = decide_creation(last, seen=seen)
         try:
-            with self._owners.refusals.trying(key_of(owner), self._kind, key, desired):
+            with self._owners.trying(owner, self._kind, key, desired):
                 if decided.owner_in_doubt and not await self._owners.still_there(owner):
                     raise self._gone()
                 repair = self._owners.repair(owner, self._kind, key, "deleted")
@@ -215,7 +215,7 @@ class Keeper(Generic[O, W, P]):
             # the garbage collector's.
             raise self._gone()
         key, paths = key_of(live), [each.path for each in update.found]
-        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, desired, update.found)):
+        with self._owners.trying(owner, self._kind, key, (live.uid, desired, update.found)):
             async with self._owners.repair(owner, self._kind, key, "changed", paths, digest=digest):
                 answer = await self._patch(live, update.found, desired)
                 if why := self._decider.reverted(owner, desired, answer, update):
@@ -248,7 +248,7 @@ class Keeper(Generic[O, W, P]):
         key, done = key_of(live), LastWrite(owner.uid, deleted_uid=live.uid, fields=fields)
         paths = [each.path for each in fields]
         try:
-            with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, propagation)):
+            with self._owners.trying(owner, self._kind, key, (live.uid, propagation)):
                 if not await self._owners.still_there(owner):
                     # Deleted with --cascade=orphan, which the watch has not shown yet: then the object is to stay.
                     raise self._gone()

@@ -276,7 +276,7 @@ class Finalizer(Generic[A]):
         key = key_of(obj)
         async with AsyncExitStack() as around:
             if self._owners is not None:
-                around.enter_context(self._owners.refusals.trying(key, self._kind, key, (self.name, finalizers)))
+                around.enter_context(self._owners.trying(obj, self._kind, key, (self.name, finalizers)))
                 if self.name in finalizers:
                     await around.enter_async_context(
                         self._owners.repair(obj, self._kind, key, "changed", ["metadata.finalizers"])

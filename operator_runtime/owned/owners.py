@@ -54,32 +54,6 @@ class _Refusal(NamedTuple):
     until_s: float
 
 
-class Refusals:
-    """The last refusal for each object, by its kind and key, of each owner."""
-
-    def __init__(self, states: KeyedStates, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._refusals = states.keyed(dict[tuple[str, ObjectKey], _Refusal])
-
-    @contextmanager
-    def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
-        """Around a write: raises the error of the same write, by `what`, where that was refused within `REFUSED_S`."""
-        refusals, place = self._refusals.get(owner) or {}, (kind.resource.qualified_name, at)
-        if (refusal := refusals.get(place)) is not None:
-            if refusal.what == what and self._clock() < refusal.until_s:
-                raise refusal.error.with_traceback(None)
-            del refusals[place]
-        try:
-            yield
-        except (Forbidden, Invalid, Refused) as error:
-            self.add(owner, kind, at, what, error)
-            raise
-
-    def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
-        refusal = _Refusal(what, error, self._clock() + REFUSED_S)
-        self._refusals[owner][kind.resource.qualified_name, at] = refusal
-
-
 class Owners(Generic[O]):
     """The objects of one kind that own others, each of which is reconciled by one controller.
 
@@ -87,7 +61,6 @@ class Owners(Generic[O]):
 
     Attributes:
         states: what is remembered of each owner, and goes with it.
-        refusals: the writes for them that the API server refused.
         contention: what another client writes against us in a loop, by the owner's key.
     """
 
@@ -103,12 +76,13 @@ class Owners(Generic[O]):
         self.client = client
         self.kind = kind
         self.states = KeyedStates()
-        self.refusals = Refusals(self.states, clock)
         self._events = events
         self._store = store
         self._clock = clock
         self.contention = Contention(self.states, clock)
         self._gone = self.states.keyed(_Gone)
+        # The last refusal for each object of an owner, by its kind and key.
+        self._refusals = self.states.keyed(dict[tuple[str, ObjectKey], _Refusal])
 
     def wait_s(self, key: ObjectKey) -> float:
         """Seconds that an owner waits, as it is gone whatever the cache shows, or contested; no user's change does."""
@@ -134,6 +108,24 @@ class Owners(Generic[O]):
     def may_repair(self, owner: O, kind: Kind[Any], at: ObjectKey) -> bool:
         """Report whether an object that needs it may be repaired in this reconcile; see `Contention.may_repair`."""
         return self.contention.may_repair(key_of(owner), _object(kind, at))
+
+    @contextmanager
+    def trying(self, owner: O, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:
+        """Around a write: raises the error of the same write, by `what`, where that was refused within `REFUSED_S`."""
+        refusals, place = self._refusals.get(key_of(owner)) or {}, (kind.resource.qualified_name, at)
+        if (refusal := refusals.get(place)) is not None:
+            if refusal.what == what and self._clock() < refusal.until_s:
+                raise refusal.error.with_traceback(None)
+            del refusals[place]
+        try:
+            yield
+        except (Forbidden, Invalid, Refused) as error:
+            self.note_refusal(owner, kind, at, what, error)
+            raise
+
+    def note_refusal(self, owner: O, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
+        refusal = _Refusal(what, error, self._clock() + REFUSED_S)
+        self._refusals[key_of(owner)][kind.resource.qualified_name, at] = refusal
 
     @asynccontextmanager
     async def repair(

@@ -285,19 +285,13 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         "watch_stream_restarts_total",
         "Requests that ended, by cause; closed is how every watch ends after 5 to 10 minutes.",
         (*_STREAM, "cause"),
-        (
-            ((*labels, cause.value), each.statistics.restarts.get(cause, 0))
-            for labels, each in labelled
-            for cause in Cause
-        ),
+        (((*labels, cause.value), each.restarts.get(cause, 0)) for labels, each in labelled for cause in Cause),
     )
-    yield counters(
-        "relists", "Complete lists that were applied, including the first.", lambda each: each.statistics.relists
-    )
+    yield counters("relists", "Complete lists that were applied, including the first.", lambda each: each.relists)
     yield counters(
         "unreadable_objects",
         "Versions of objects that could not be decoded and were skipped.",
-        lambda each: each.statistics.unreadable,
+        lambda each: each.unreadable_objects,
     )
     yield gauges("cached_objects", "Objects that the cache holds of this watch.", lambda each: each.cached_objects)
     versions = ((labels, each.resource_version) for labels, each in held)

@@ -59,8 +59,7 @@ ANSWERS = [
 def test_an_answer_is_whole_with_its_size_classes(received: bytes, classes: list[tuple[float, ...]]) -> None:
     found = read_answer(received)
     assert isinstance(found, StatsAnswer)
-    by_class = zip(found.by_class("evicted"), found.by_class("outofmemory"), strict=True)
-    assert str([(slab, evicted, refused) for (slab, evicted), (_, refused) in by_class]) == str(
+    assert str([(each.number, each.evicted, each.outofmemory) for each in found.size_classes()]) == str(
         [(slab, *map(float, figures)) for slab, *figures in classes]
     )
     assert all(read_answer(received[:length]) is None for length in range(len(received)))

@@ -36,7 +36,7 @@ async def test_a_snapshot_reaches_the_store_at_its_end_mark_and_not_before() -> 
     assert (half.sizes, half.reflector.synced.is_set()) == ({}, False)
     whole = await Run([line("ADDED", thing("a", 5)), end_mark(10)]).to_the_end()
     assert (whole.sizes, whole.reflector.synced.is_set()) == ({"a": 1}, True)
-    assert whole.reflector.statistics.relists == 1
+    assert whole.reflector.relists == 1
     assert whole.reflector.resource_version == "10"
 
 
@@ -51,7 +51,7 @@ async def test_events_are_applied_as_they_come_and_the_watch_resumes_where_it_en
     assert run.sizes == {"a": 2, "c": 1}
     assert [query.get("resourceVersion") for query in run.server.queries] == [None, "12", "13"]
     assert run.delays_s == []
-    assert run.reflector.statistics.restarts == {Cause.CLOSED: 2}
+    assert run.reflector.restarts == {Cause.CLOSED: 2}
 
 
 async def test_a_change_and_a_deletion_while_the_snapshot_is_built_count() -> None:
@@ -76,7 +76,7 @@ async def test_pages_are_put_together_where_there_are_no_streaming_lists() -> No
     assert [query.get("continue") for query in run.server.queries[1:3]] == [None, "token"]
     assert run.server.queries[3]["resourceVersion"] == "10"
     assert run.delays_s == []
-    assert run.reflector.statistics.restarts == {Cause.UNSUPPORTED: 1, Cause.CLOSED: 3}
+    assert run.reflector.restarts == {Cause.UNSUPPORTED: 1, Cause.CLOSED: 3}
 
 
 async def test_a_large_chunk_leaves_the_loop_a_turn() -> None:
@@ -98,18 +98,18 @@ async def test_a_large_chunk_leaves_the_loop_a_turn() -> None:
 
 async def test_the_statistics_tell_bytes_from_events_and_count_by_cause() -> None:
     run = await Run([end_mark(10)[:20], StreamStalled("no byte for 70 s")], Unreachable("refused")).to_the_end()
-    statistics = run.reflector.statistics
-    assert statistics.restarts == {Cause.SILENT: 1, Cause.UNREACHABLE: 1}
-    assert statistics.last_event_s < statistics.last_byte_s
-    assert statistics.relists == 0
+    stream = run.reflector
+    assert stream.restarts == {Cause.SILENT: 1, Cause.UNREACHABLE: 1}
+    assert stream.last_event_s < stream.last_byte_s
+    assert stream.relists == 0
 
 
 async def test_an_answer_that_begins_is_a_sign_of_life_and_a_refusal_is_none() -> None:
     run = Run([end_mark(10)], FORBIDDEN, [StreamStalled("no byte for 70 s")])
     assert (run.reflector.silent_s, run.reflector.eventless_s) == (0.0, 0.0), "it has not begun"
     await run.to_the_end()
-    statistics = run.reflector.statistics
-    assert statistics.last_byte_s > statistics.last_event_s
+    stream = run.reflector
+    assert stream.last_byte_s > stream.last_event_s
     assert run.reflector.eventless_s > run.reflector.silent_s > 0.0
     refused = await Run([end_mark(10)], FORBIDDEN).to_the_end()
     assert refused.reflector.silent_s == refused.reflector.eventless_s
@@ -139,7 +139,7 @@ async def test_an_unreadable_object_is_named_once_and_the_others_go_on(caplog: p
     assert level == "WARNING"
     assert message.startswith("cannot read Thing ns/bad, it is skipped until it changes: Expected `int`, got `str`")
     assert run.reflector.resource_version == "11"
-    assert run.reflector.statistics.unreadable == 2
+    assert run.reflector.unreadable_objects == 2
 
 
 async def test_an_object_that_became_readable_is_named_again_when_it_breaks_again(
@@ -199,4 +199,4 @@ async def test_names_of_unreadable_objects_are_bounded_but_counted(
     bad = [line("ADDED", thing(f"t{number}", 11 + number, size="big")) for number in range(9)]
     run = await Run([end_mark(10), *bad]).to_the_end()
     assert len(logged(caplog)) == 3
-    assert run.reflector.statistics.unreadable == 9
+    assert run.reflector.unreadable_objects == 9

@@ -134,7 +134,7 @@ def test_a_watch_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
     pods: Reflector[Thing] = Reflector(
         cast("Any", None), PODS, decode, Store(), silence_limit_s=70.0, clock=FakeClock()
     )
-    pods.statistics.last_byte_s = START_S - silent_s
+    pods.last_byte_s = START_S - silent_s
     if synced:
         pods.synced.set()
     checks = Checks()

@@ -26,8 +26,8 @@ def reflector(resource: Resource = PODS, namespace: str | None = None, version: 
 
 def test_each_stream_is_shown_with_its_scope() -> None:
     pods = reflector(namespace="shop", version="1234")
-    pods.statistics.relists, pods.statistics.unreadable = 2, 1
-    pods.statistics.last_byte_s, pods.statistics.last_event_s = START_S - 3.0, START_S - 5.0
+    pods.relists, pods.unreadable_objects = 2, 1
+    pods.last_byte_s, pods.last_event_s = START_S - 3.0, START_S - 5.0
     for number in range(7):
         pods.put(Thing("shop", f"pod-{number}"))
     found = series(stream_families([pods, reflector(DEPLOYMENTS)]))
@@ -42,7 +42,7 @@ def test_each_stream_is_shown_with_its_scope() -> None:
 
 def test_restarts_are_shown_by_every_cause_from_the_first_scrape() -> None:
     stream = reflector()
-    stream.statistics.restarts[Cause.EXPIRED] = 3
+    stream.restarts[Cause.EXPIRED] = 3
     found = series(stream_families([stream]))["watch_stream_restarts_total"]
     assert found == {("pods", "", cause.value): 3 if cause is Cause.EXPIRED else 0 for cause in Cause}
 
@@ -53,7 +53,7 @@ def test_of_a_watch_that_may_be_refused_only_the_refusals_are_shown_so_that_nobo
 ) -> None:
     stream = reflector()
     stream.optional, stream.refusal = optional, Forbidden(403, "Forbidden", "no")
-    stream.statistics.restarts[Cause.FORBIDDEN] = 3
+    stream.restarts[Cause.FORBIDDEN] = 3
     found = series(stream_families([stream]))
     assert found["watch_stream_restarts_total"]["pods", "", "forbidden"] == 3
     for name in ("watch_stream_last_byte_age_seconds", "watch_stream_relists_total"):
