@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.api_client import APPLY_PATCH, STRATEGIC_MERGE_PATCH, ApiClient, Propagation
+from operator_runtime.client.api_client import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, ApiClient, Propagation
 from operator_runtime.client.errors import Conflict, NotFound
 from operator_runtime.client.frames import MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of
 from operator_runtime.client.resources import has_subresource
@@ -155,6 +155,7 @@ class Client:
         *,
         subresource: str | None = None,
         strict: bool = False,
+        strategic: bool = False,
     ) -> R:
         """JSON merge patch (RFC 7386): objects merge, everything else is replaced, None removes.
 
@@ -162,8 +163,10 @@ class Client:
             which: the object, and no successor of its name; or its key, for whatever has that name.
             body: the change. `metadata.uid` makes it a change of that object alone, as giving the object does,
                 `metadata.resourceVersion` one of that version alone: else a Conflict.
-            subresource: one that is answered with the object itself, such as `status`; not `scale`.
+            subresource: one that is answered with the object itself, such as `status` or a pod's `resize`; not `scale`.
             strict: it is refused for a field that the kind does not have; else the API server drops that.
+            strategic: a strategic merge patch, of Kubernetes' own kinds alone: lists merge as well, by their entries'
+                keys, unless they have `$patch: replace`.
 
         Raises:
             NotFound: there is no such object, or its kind has no such subresource.
@@ -171,25 +174,11 @@ class Client:
         if subresource == "scale":
             raise ValueError("subresource is 'scale', which is answered with a Scale: patch spec.replicas instead")
         key, uid = identity_of(which)
-        return await self._changed(kind, patch_body(kind.resource, key, body, uid), subresource, strict=strict)
-
-    async def strategic_patch(
-        self,
-        kind: Kind[R],
-        which: ObjectKey | R,
-        body: Mapping[str, object],
-        *,
-        subresource: str | None = None,
-        strict: bool = False,
-    ) -> R:
-        """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they have
-        `$patch: replace`. Otherwise as `patch`; subresources are such as `resize` of a pod.
-        """
-        key, uid = identity_of(which)
-        patch, options = patch_body(kind.resource, key, body, uid), {"subresource": subresource, "strict": strict}
-        answer = await self._patch(kind, patch, content_type=STRATEGIC_MERGE_PATCH, **options)
-        # Its answer has more that is new than the patch says: what the server merged, and filled in.
-        return self._wrote(kind, answer, updated=True)
+        patch, form = patch_body(kind.resource, key, body, uid), STRATEGIC_MERGE_PATCH if strategic else MERGE_PATCH
+        answer = await self._patch(kind, patch, content_type=form, subresource=subresource, strict=strict)
+        # Of a strategic one more is new than the patch says: what the server merged, and filled in.
+        guard = None if strategic else patch.content.get("metadata", {}).get("resourceVersion")
+        return self._wrote(kind, answer, updated=True, guard=guard)
 
     @overload
     async def patch_status(self, kind: Kind[Object[S, T]], obj: Object[S, T], status: T) -> Object[S, T]: ...
@@ -216,7 +205,7 @@ class Client:
         key = key_of(obj)
         body = {"metadata": {"resourceVersion": obj.resource_version}, "status": difference}
         try:
-            return await self._changed(kind, patch_body(kind.resource, key, body), "status")
+            return await self.patch(kind, key, body, subresource="status")
         except NotFound:
             await self._api.get(kind.resource, key.namespace or None, key.name)
             raise NotFound(
@@ -276,10 +265,6 @@ class Client:
         eviction = self._api.create(kind.resource, namespace, body, field_manager=manager, under=under)
         if await self._found(kind, key, uid, eviction):
             self.outdated(kind, pod)
-
-    async def _changed(self, kind: Kind[R], body: Body, subresource: str | None, **options: Any) -> R:
-        answer = await self._patch(kind, body, subresource=subresource, **options)
-        return self._wrote(kind, answer, updated=True, guard=body.content.get("metadata", {}).get("resourceVersion"))
 
     async def _patch(self, kind: Kind[Any], body: Body, **options: Any) -> bytes:
         manager = self.field_manager

@@ -34,10 +34,6 @@ FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD = 1.0, 16.0, 0.2
 ENDED = ("Failed", "Succeeded")
 
 
-class _NotYetError(KubeError):
-    """Reason that this process cannot take part now. The message has what is missing, and the remedy."""
-
-
 class LifeElection:
     """Stands for election in `elected`; what it got it keeps."""
 
@@ -100,7 +96,7 @@ class LifeElection:
         try:
             return await self._read(PODS, self._pod_name, self.lock.namespace)
         except NotFound:
-            raise _NotYetError(
+            raise KubeError(
                 f"there is no pod {self._pod_name} in namespace {self.lock.namespace}; set POD_NAME to this pod's name"
                 " (valueFrom: fieldRef: fieldPath: metadata.name)"
             ) from None
@@ -120,7 +116,7 @@ class LifeElection:
             return False
         holder = next((each for each in found.owners if each.kind == PODS.kind), None)
         if holder is None:
-            raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
+            raise KubeError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.uid:  # this container has been restarted, its pod is the same
             return True
         self._log_once(logging.INFO, f"waiting: {self} is owned by pod {holder.name}")

@@ -231,9 +231,8 @@ class Keeper(Generic[O, W, P]):
         if needs_live(found, resource):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
-        write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
         sent = patch_of(found, resource, body, self._rules.body(desired))
-        return await write(self._kind, live, sent, strict=True)
+        return await self._client.patch(self._kind, live, sent, strict=True, strategic=is_strategic(resource))
 
     async def _delete(
         self,

@@ -66,7 +66,7 @@ class ContainerRestarts:
         known.emptied = ""
         try:
             body = restart_patch(pod, workload, desired, now.timestamp())
-            await self._access.client.strategic_patch(PODS, pod, body)
+            await self._access.client.patch(PODS, pod, body, strategic=True)
         except WRITE_REFUSALS as error:
             if isinstance(error, Forbidden) and is_permission_missing(error):
                 known.refused = error.message or str(error)

@@ -267,8 +267,8 @@ class LiveMemory:
                 case ResizeStep.RESIZE:
                     resized = server.is_change = True
                     trial.uid, server.asked = pod.uid, live.restarts
-                    patch = resize_patch(memory)
-                    live = await self._access.client.strategic_patch(RESIZABLE_PODS, live, patch, subresource="resize")
+                    patch, client = resize_patch(memory), self._access.client
+                    live = await client.patch(RESIZABLE_PODS, live, patch, subresource="resize", strategic=True)
                 case ResizeStep.WAIT:
                     server.is_change = True
                     server.asked = (live.restarts if server.asked is None else server.asked) if live.begun else None

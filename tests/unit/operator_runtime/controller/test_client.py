@@ -367,5 +367,5 @@ async def test_an_answer_of_which_the_server_has_merged_something_is_new_to_the_
     live = await client.get(SHELLS, KEY)
     guarded = {"metadata": {"resourceVersion": live.resource_version, "labels": {"a": "b"}}}
     with reconciling(KEY):
-        await client.strategic_patch(SHELLS, live, guarded)
+        await client.patch(SHELLS, live, guarded, strategic=True)
     assert known_to == [""]

@@ -206,7 +206,7 @@ async def put_right(client: Client, somebody: Client, case: Case, namespace: str
     after = live
     if found:
         assert not needs_live(found, case.kind.resource)
-        after = await client.strategic_patch(case.kind, live, patch_of(found, case.kind.resource))
+        after = await client.patch(case.kind, live, patch_of(found, case.kind.resource), strategic=True)
     left = tuple(rules.differences(then, after))
     await gone(client, case.kind, after)
     if not found:

@@ -100,7 +100,7 @@ async def test_a_foreign_object_that_no_cache_shows_is_not_read_again_for_a_whil
     assert (await at.ensure(at.words(a="1"))).body["data"] == {"a": "1"}, "the watch is to show that one"
 
 
-@pytest.mark.parametrize("takes", ["create", "strategic_patch"])
+@pytest.mark.parametrize("takes", ["create", "patch"])
 async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_compared_nor_told_of(
     at: Keeping, monkeypatch: pytest.MonkeyPatch, takes: str
 ) -> None:
@@ -113,7 +113,7 @@ async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_
         return await strip(kind, made, {"metadata": {"ownerReferences": None}})
 
     strip = at.client.patch
-    if takes == "strategic_patch":
+    if takes == "patch":
         at.cached(await at.ensure(at.words(a="1")))
     reported = len(at.changes)
     monkeypatch.setattr(at.client, takes, taken)
@@ -211,7 +211,7 @@ async def test_what_was_refused_is_asked_for_again_once_something_else_was_writt
     at.cached(await at.ensure(at.words(a="1")))
     with monkeypatch.context() as refusing:
         forbidden = Forbidden(403, "Forbidden", "denied the request")
-        refusing.setattr(at.client, "strategic_patch", AsyncMock(side_effect=forbidden))
+        refusing.setattr(at.client, "patch", AsyncMock(side_effect=forbidden))
         with pytest.raises(Forbidden):
             await at.ensure(at.words(a="2"))
     assert (await at.ensure(at.words(a="3"))).body["data"] == {"a": "3"}
@@ -223,7 +223,7 @@ async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
 ) -> None:
     at.cached(await at.ensure(at.words(a="1")))
     reverted = AsyncMock(return_value=await at.client.get(CONFIG_MAPS, WORDS))
-    monkeypatch.setattr(at.client, "strategic_patch", reverted)
+    monkeypatch.setattr(at.client, "patch", reverted)
     for _ in range(2):
         with pytest.raises(Reverted, match=r"^Another client, such as .* policy, reverts .*: data\[a\]: "):
             await at.ensure(at.words(a="2"))
