@@ -42,7 +42,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.resources import CRDS, Resource
 from operator_runtime.election.elections import ElectionError, lock_of
 from operator_runtime.from_settings import cluster_access, watched_namespaces
-from operator_runtime.process.flags import DONE, INTERRUPTED, printed
+from operator_runtime.process.flags import DONE, printed
 
 NOT_OK: Final = 1
 
@@ -65,10 +65,7 @@ class CheckOptions:
 
 def run(options: CheckOptions) -> int:
     """Print what was found; 0 if all is well, 1 if anything is to be done."""
-    try:
-        findings = asyncio.run(check(options))
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    findings = asyncio.run(check(options))
     printed(findings_json(findings) if options.output == "json" else as_text(findings))
     return DONE if all_ok(findings) else NOT_OK
 
@@ -136,13 +133,11 @@ class _Checks:
                 remedy = "log in again, or name another user's context with --context"
             case AuthenticationUnavailable():
                 remedy = "correct the credential that the message names"
-            case Unreachable():
+            case Unreachable() | MalformedAnswer():
                 remedy = (
                     "check that the cluster is up and that this is the address of its API server; other contexts: "
                     "--context"
                 )
-            case MalformedAnswer():
-                remedy = "check that this is the address of an API server; other contexts: --context"
             case _:
                 remedy = "check the API server"
         return Finding("server", Verdict.WRONG, f"{place}: {error}", remedy)

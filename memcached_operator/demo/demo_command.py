@@ -137,8 +137,6 @@ def run(options: DemoOptions) -> int:
         elif code == INTERRUPTED:
             print("demo: interrupted; everything is cleaned up")
         return code
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except NoClusterError as error:
         print(f"memcached-operator: {error}", file=sys.stderr)
         return WRONG_USAGE
