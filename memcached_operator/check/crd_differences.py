@@ -52,8 +52,8 @@ def judge_definition(live: Json, expected: Json, watched: tuple[str, ...]) -> Fi
             why = condition.get("message") or condition.get("reason") or "no reason is reported yet"
             remedy = f"kubectl describe crd {NAME}; another definition may use the same names"
             return Finding("crd", Verdict.WRONG, f"{NAME} is not served ({needed}): {why}", remedy)
-    found = tuple(crd_differences(live.get("spec") or {}, expected["spec"]))
-    if found:
+    spec, own = ({**_DEFAULTS, **(each.get("spec") or {})} for each in (live, expected))
+    if found := tuple(value_differences(spec, own, "spec")):
         return differing_fields(found, watched)
     return Finding("crd", Verdict.OK, f"{NAME} is established and equal to this release's")
 
@@ -69,13 +69,8 @@ def differing_fields(found: tuple[str, ...], watched: tuple[str, ...]) -> Findin
     )
 
 
-def crd_differences(live: Json, expected: Json) -> Iterator[str]:
-    """Yield the differences between two definitions' `spec`, a sentence each."""
-    yield from value_differences({**_DEFAULTS, **live}, {**_DEFAULTS, **expected}, "spec")
-
-
 def value_differences(live: object, expected: object, path: str) -> Iterator[str]:
-    """Yield the differences between two values as JSON has them, field by field; `path` is where both stand."""
+    """Yield the differences between two values as JSON has them, a sentence each; `path` is where both stand."""
     if isinstance(live, dict) and isinstance(expected, dict):
         if _EITHER.items() <= live.items():
             live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
