@@ -312,7 +312,7 @@ async def serve(
         fence = None
         if election is not None:
             # Left last, when nothing here can write any more.
-            await stack.enter_async_context(election)
+            stack.push_async_callback(election.aclose)
             fence = election.may_write
         api = await stack.enter_async_context(
             ApiClient(

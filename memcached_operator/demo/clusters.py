@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TextIO, cast
+from typing import TextIO, cast
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.operator import set_up
@@ -91,7 +91,7 @@ def client_of(kubeconfig: Path) -> ApiClient:
 
 
 class RunningOperator(io.TextIOBase):
-    """The operator beside the demo, until the block ends, and the stream that its log goes to, a line of JSON each."""
+    """The operator beside the demo, until its `end`, and the stream that its log goes to, a line of JSON each."""
 
     def __init__(self, kubeconfig: Path, on_log_line: Callable[[str, str], None], *, real_pods: bool) -> None:
         """
@@ -123,10 +123,7 @@ class RunningOperator(io.TextIOBase):
         self.ended = asyncio.create_task(serve(settings, PROGRAM, counted_set_up, stop=self._stop))
         """Done when it has ended."""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def end(self) -> None:
         """End it as Kubernetes does."""
         self._stop.set()
         await asyncio.wait((self.ended,), timeout=_END_DEADLINE_S)

@@ -39,9 +39,8 @@ async def run_demo(cluster: DemoCluster, display: Plain) -> bool:
         try:
             await install_crd(client)
             await cluster.kind_installed()
-            running = await ends.enter_async_context(
-                RunningOperator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
-            )
+            running = RunningOperator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
+            ends.push_async_callback(running.end)
             if not await running.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last log line: {running.last_words}")
             display.writes = running.writes

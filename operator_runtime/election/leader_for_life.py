@@ -12,7 +12,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Self
 
 import msgspec
 import orjson
@@ -61,10 +60,7 @@ class LifeElection:
     def __str__(self) -> str:
         return f"ConfigMap {self.lock}"
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
         """Let go of nothing: the ConfigMap lives as long as the pod."""
         await self._client.close()
 

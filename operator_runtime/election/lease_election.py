@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Self
 
 import msgspec
 
@@ -69,7 +68,7 @@ def own_identity(environ: Mapping[str, str]) -> str:
 
 
 class LeaseElection:
-    """Stands for election from the first `elected` on, leads when it is its turn, and lets go in `__aexit__`.
+    """Stands for election from the first `elected` on, leads when it is its turn, and lets go in `aclose`.
 
     So a replica that cannot do the work, as its caches never get complete, does not keep others from it. `slow_paths`
     counts how often the leader had to read before it could renew, as another client seemed to have changed the Lease.
@@ -110,10 +109,7 @@ class LeaseElection:
     def __str__(self) -> str:
         return f"Lease {self.lock}"
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
         """Let go of the Lease, for `release_timeout_s` at most. Nothing of this process writes any more."""
         if self._task is not None:
             self._events.put_nowait(ReleaseLease())

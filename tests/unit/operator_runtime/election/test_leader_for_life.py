@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -83,7 +84,7 @@ async def given_up(standing: LifeElection) -> None:
 
 
 async def test_the_first_makes_the_config_map_and_its_pod_owns_it(server: Server) -> None:
-    async with election(server) as standing:
+    async with aclosing(election(server)) as standing:
         with pytest.raises(WriteRefused):
             standing.may_write()
         await standing.elected()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -128,7 +128,7 @@ def election(at: World, timing: Timing = PATIENT, **settings: Any) -> LeaseElect
 @asynccontextmanager
 async def stood(at: World, timing: Timing = PATIENT, **settings: Any) -> AsyncIterator[LeaseElection]:
     """An election with somebody who waits for it, as a manager does."""
-    async with election(at, timing, **settings) as standing:
+    async with aclosing(election(at, timing, **settings)) as standing:
         waits = asyncio.create_task(standing.elected())
         await asyncio.sleep(0)  # it stands from the first step of that task on
         try:
@@ -145,7 +145,7 @@ async def test_who_is_elected_may_write_until_it_lets_go(at: World) -> None:
     standing = election(at)
     with pytest.raises(WriteRefused, match="does not hold Lease ops/lock"):
         standing.may_write()
-    async with standing:
+    async with aclosing(standing):
         await elected(standing)
         standing.may_write()
         assert standing.leading
@@ -191,7 +191,7 @@ async def test_after_an_event_loop_that_hung_for_too_long_nothing_is_written_and
 
 
 async def test_who_does_not_ask_to_lead_leaves_the_lease_to_others(at: World) -> None:
-    async with election(at) as standing:
+    async with aclosing(election(at)) as standing:
         assert not standing.leading
     assert at.sent == []
     assert at.closed
