@@ -69,22 +69,21 @@ class OwnWrites:
         self,
         key: ObjectKey,
         kind: str,
+        at: ObjectKey,
         uid: str,
         resource_version: str,
         *,
-        object_key: ObjectKey | None = None,
         labels: Mapping[str, str] | None = None,
         known: bool = False,
     ) -> None:
         """A write for `key` was answered with this version; await it, unless it is shown already or never will be.
 
         Args:
-            object_key: of the object; None where it is `key` itself.
+            at: of the object.
             labels: of the object, None where they are not known.
             known: it was there before, so that one that is in no store has left already, but for one that is yet to
                 arrive: it was created just now, or a snapshot is being read.
         """
-        at = object_key or key
         stores = self._stores.get(kind, ())
         held = [record for store in stores if (record := store.get(at)) is not None]
         # One that is held will be seen to leave.
@@ -100,18 +99,16 @@ class OwnWrites:
 
         self._await(key, kind, at, uid, shown_by, resource_version)
 
-    def expect_gone(
-        self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
-    ) -> None:
+    def expect_gone(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str | None) -> None:
         """Await that an object, deleted for `key`, leaves or bears a deletionTimestamp."""
-        self._expect_end(key, kind, uid, object_key or key, lambda record: getattr(record, "deleting", False))
+        self._expect_end(key, kind, at, uid, lambda record: getattr(record, "deleting", False))
 
-    def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
+    def expect_released(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str) -> None:
         """Await that an object, which lost its last finalizer for `key`, leaves or is without.
 
         The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
         """
-        self._expect_end(key, kind, uid, object_key or key, lambda record: not getattr(record, "finalizers", ()))
+        self._expect_end(key, kind, at, uid, lambda record: not getattr(record, "finalizers", ()))
 
     def expect_change(self, key: ObjectKey, kind: str, held: Record) -> None:
         """A write for `key` found an object in another version than `held`, or gone: await that a store shows it."""
@@ -155,7 +152,7 @@ class OwnWrites:
             self._unfile(key, expectation.place)
 
     def _expect_end(
-        self, key: ObjectKey, kind: str, uid: str | None, at: ObjectKey, ends: Callable[[Any], bool]
+        self, key: ObjectKey, kind: str, at: ObjectKey, uid: str | None, ends: Callable[[Any], bool]
     ) -> None:
         stores = self._stores.get(kind, ())
         held = [record for store in stores if (record := store.get(at)) is not None]

@@ -245,7 +245,7 @@ class Client:
         )
         if await self._found(kind, key, uid, deletion) and (waiting := self._waiting()) is not None:
             own, reconciled = waiting
-            own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
+            own.expect_gone(reconciled, kind.resource.qualified_name, key, uid)
 
     async def evict(self, kind: Kind[R], pod: R) -> None:
         """Evict that very pod, as a drain of its node does, so that disruption budgets hold. One that is gone is fine.
@@ -310,11 +310,11 @@ class Client:
             labels = getattr(obj, "labels", None)
             if labels is None and any(store.selection.labels for store in stores):
                 labels = parts_of(answer)[0].labels
-            own.expect(reconciled, name, obj.uid, obj.resource_version, object_key=key, labels=labels, known=updated)
+            own.expect(reconciled, name, key, obj.uid, obj.resource_version, labels=labels, known=updated)
             if getattr(obj, "deleting", True):
                 metadata, _, _ = parts_of(answer)
                 if metadata.deletion_timestamp and not metadata.finalizers:
-                    own.expect_released(reconciled, name, obj.uid, object_key=key)
+                    own.expect_released(reconciled, name, key, obj.uid)
         return obj
 
     def outdated(self, kind: Kind[R], obj: R) -> None:

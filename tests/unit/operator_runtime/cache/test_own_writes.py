@@ -54,7 +54,7 @@ def at() -> Fixture:
 )
 def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture, shown: Thing, waits: bool) -> None:
     at.things.put(Thing())
-    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20")
     assert at.writes.pending(KEY)
     assert at.writes.put_off_s(KEY) == PATIENCE_S
     at.things.put(shown)
@@ -62,10 +62,10 @@ def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture,
 
 
 def test_patience_ends_and_then_the_live_object_is_read_once(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20")
     at.clock.advance(PATIENCE_S - 1.0)
     assert at.writes.put_off_s(KEY) == 1.0
-    at.writes.expect(KEY, "Thing", "u1", "25")
+    at.writes.expect(KEY, "Thing", KEY, "u1", "25")
     at.clock.advance(1.0)
     assert at.writes.put_off_s(KEY) == PATIENCE_S - 1.0
     at.clock.advance(PATIENCE_S)
@@ -82,8 +82,8 @@ def child(version: str) -> Thing:
 
 def test_two_keys_wait_for_one_object_each_for_its_own_write(at: Fixture) -> None:
     second = ObjectKey("ns", "b")
-    at.writes.expect(KEY, "Other", "c1", "20", object_key=OTHER)
-    at.writes.expect(second, "Other", "c1", "25", object_key=OTHER)
+    at.writes.expect(KEY, "Other", OTHER, "c1", "20")
+    at.writes.expect(second, "Other", OTHER, "c1", "25")
     at.others.put(child("20"))
     assert (at.writes.pending(KEY), at.writes.pending(second)) == (False, True)
     at.others.put(child("25"))
@@ -91,9 +91,9 @@ def test_two_keys_wait_for_one_object_each_for_its_own_write(at: Fixture) -> Non
 
 
 def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    at.writes.expect(KEY, "Other", "c1", "21", object_key=OTHER)
-    at.writes.expect(KEY, "Other", "c1", "22", object_key=OTHER)
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20")
+    at.writes.expect(KEY, "Other", OTHER, "c1", "21")
+    at.writes.expect(KEY, "Other", OTHER, "c1", "22")
     at.others.put(child("21"))
     assert at.writes.pending(KEY)
     at.things.put(Thing(resource_version="20"))
@@ -103,18 +103,18 @@ def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
 
 
 def test_what_is_in_no_cache_or_shown_by_the_first_of_several_is_not_awaited(at: Fixture) -> None:
-    at.writes.expect(KEY, "Secret", "s1", "20")
-    at.writes.expect_gone(KEY, "Secret", "s1")
-    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    at.writes.expect(KEY, "Secret", KEY, "s1", "20")
+    at.writes.expect_gone(KEY, "Secret", KEY, "s1")
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20", known=True)
     assert not at.writes.pending(KEY), "it has left already"
     at.things.put(Thing())
     second: Store[Thing] = Store()
     at.writes.observe("Thing", second)
-    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20", known=True)
     assert at.writes.pending(KEY)
     second.put(Thing(resource_version="20"))
     assert not at.writes.pending(KEY)
-    at.writes.expect(KEY, "Thing", "u1", "20")
+    at.writes.expect(KEY, "Thing", KEY, "u1", "20")
     assert not at.writes.pending(KEY)
 
 
@@ -128,7 +128,7 @@ def test_what_no_cache_will_ever_show_is_not_awaited(at: Fixture) -> None:
         (None, there, True),
         (None, elsewhere, False),
     ]:
-        at.writes.expect(KEY, "Labelled", "c1", "20", object_key=where, labels=labels)
+        at.writes.expect(KEY, "Labelled", where, "c1", "20", labels=labels)
         assert at.writes.pending(KEY) is waits, (labels, where)
         at.writes.forget(KEY)
 
@@ -137,14 +137,14 @@ def test_what_leaves_a_selection_by_a_write_is_awaited_until_it_has_left(at: Fix
     labelled: Store[Thing] = Store(selection=Selection(labels="app=a"))
     at.writes.observe("Labelled", labelled)
     labelled.put(Thing())
-    at.writes.expect(KEY, "Labelled", "u1", "20", labels={"app": "b"}, known=True)
+    at.writes.expect(KEY, "Labelled", KEY, "u1", "20", labels={"app": "b"}, known=True)
     assert at.writes.pending(KEY)
     labelled.remove(KEY, "u1")
     assert not at.writes.pending(KEY)
 
 
 BOUND = Doomed(deleting=True, finalizers=("a/b",))
-Expect = Callable[[OwnWrites, ObjectKey, str, str], None]
+Expect = Callable[[OwnWrites, ObjectKey, str, ObjectKey, str], None]
 GONE, RELEASED = OwnWrites.expect_gone, OwnWrites.expect_released
 
 
@@ -165,7 +165,7 @@ def test_a_key_waits_until_what_it_deleted_is_going_and_what_it_released_leaves(
     at: Fixture, expect: Expect, held: Doomed, shown: Doomed | None, waits: bool
 ) -> None:
     at.doomed.put(held)
-    expect(at.writes, KEY, "Doomed", "u1")
+    expect(at.writes, KEY, "Doomed", KEY, "u1")
     assert at.writes.pending(KEY)
     if shown is None:
         at.doomed.remove(KEY)
@@ -188,7 +188,7 @@ def test_a_key_waits_until_what_it_deleted_is_going_and_what_it_released_leaves(
 def test_what_the_cache_knows_already_is_not_awaited(at: Fixture, expect: Expect, held: Doomed | None) -> None:
     if held is not None:
         at.doomed.put(held)
-    expect(at.writes, KEY, "Doomed", "u1")
+    expect(at.writes, KEY, "Doomed", KEY, "u1")
     assert not at.writes.pending(KEY)
 
 
@@ -199,9 +199,9 @@ def test_what_the_cache_knows_already_is_not_awaited(at: Fixture, expect: Expect
 def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture, deleted: bool) -> None:
     at.things.begin()
     if deleted:
-        at.writes.expect_gone(KEY, "Thing", "u1")
+        at.writes.expect_gone(KEY, "Thing", KEY, "u1")
     else:
-        at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+        at.writes.expect(KEY, "Thing", KEY, "u1", "20", known=True)
     assert at.writes.pending(KEY)
     at.things.replace([Thing(resource_version="15")], set(), version="18")
     assert at.writes.pending(KEY), "it was begun before the write"
@@ -216,7 +216,7 @@ def test_what_no_snapshot_on_its_way_can_show_is_not_awaited(at: Fixture) -> Non
     shops: Store[Thing] = Store(selection=Selection(("shops",)))
     at.writes.observe("Shop", shops)
     shops.begin("shops")
-    at.writes.expect(KEY, "Shop", "u1", "20", known=True)
-    at.writes.expect_gone(KEY, "Shop", "u1")
-    at.writes.expect_gone(KEY, "Thing", "u1")
+    at.writes.expect(KEY, "Shop", KEY, "u1", "20", known=True)
+    at.writes.expect_gone(KEY, "Shop", KEY, "u1")
+    at.writes.expect_gone(KEY, "Thing", KEY, "u1")
     assert not at.writes.pending(KEY)

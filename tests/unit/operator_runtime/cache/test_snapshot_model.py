@@ -100,7 +100,7 @@ class Cluster:
             uid = self.live.uid
             self.delete()
             self.written = None
-            self.own.expect_gone(KEY, "Thing", uid)
+            self.own.expect_gone(KEY, "Thing", KEY, uid)
 
     def take_answer(self) -> None:
         if not self.answers:
@@ -108,7 +108,7 @@ class Cluster:
         thing, into_the_store, created = self.answers.pop(0)
         self.written = thing
         if not into_the_store:
-            self.own.expect(KEY, "Thing", thing.uid, thing.resource_version, known=not created)
+            self.own.expect(KEY, "Thing", KEY, thing.uid, thing.resource_version, known=not created)
         elif self.store.get(KEY) is not None:
             self.store.put(thing, known_to="us")
 

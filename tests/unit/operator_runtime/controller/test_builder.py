@@ -103,7 +103,7 @@ def test_what_a_predicate_does_not_count_enqueues_nothing_but_a_key_that_was_put
     enqueued(controller)
     shells.put(some(SHELLS, "a", 2, labels={"new": "yes"}))
     assert enqueued(controller) == set()
-    own.expect(A, SHELLS.resource.qualified_name, "uid-a", "3")
+    own.expect(A, SHELLS.resource.qualified_name, A, "uid-a", "3")
     if put_off:
         assert controller.delay_s(A) > 0.0
     shells.put(some(SHELLS, "a", 3, labels={"new": "no"}))
@@ -125,7 +125,7 @@ def test_what_a_reconcile_made_enqueues_its_key_again_unless_it_had_the_answer_a
     own = operator._own_writes["shell"]
     deployments, controller = operator.informer(DEPLOYMENTS), begun(operator)
     web = some(DEPLOYMENTS, "web", version, **owned_by("a"))
-    own.expect(A, DEPLOYMENTS.resource.qualified_name, "uid-web", "1", object_key=key_of(web))
+    own.expect(A, DEPLOYMENTS.resource.qualified_name, key_of(web), "uid-web", "1")
     if put_off:
         assert own.put_off_s(A) > 0.0
     deployments.put(web)
