@@ -220,25 +220,23 @@ class Client:
         kind: Kind[R],
         which: ObjectKey | R,
         *,
-        uid: str | None = None,
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> None:
         """Delete an object; one that is gone already is as good. Finalizers may hold it up.
 
-        Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
-        where an earlier try that was not answered has taken the object already.
+        Give the object: a deletion by the key alone is of whatever has that name when it arrives, also where an earlier
+        try that was not answered has taken the object already.
 
         Args:
-            which: the object, and no successor of its name; or its key, with the `uid` beside it.
+            which: the object, and no successor of its name; or its key.
             resource_version: delete that version alone.
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
 
         Raises:
             Conflict: it is there, in another version.
         """
-        key, own_uid = identity_of(which)
-        uid = own_uid if uid is None else uid
+        key, uid = identity_of(which)
         namespace = checked_key(kind.resource, key)
         deletion = self._api.delete(
             kind.resource, namespace, key.name, uid=uid, resource_version=resource_version, propagation=propagation

@@ -18,7 +18,6 @@ from operator_runtime.client.errors import (
     Conflict,
     Expired,
     Forbidden,
-    KubeError,
     MalformedAnswer,
     NotFound,
     UnreadableObject,
@@ -250,35 +249,35 @@ async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: 
     assert PATH in at.server.by_path
     await at.client.delete(SHELLS, KEY)
     assert PATH not in at.server.by_path
-    uid = at.server.store(PATH, shell())["metadata"]["uid"]
-    await at.client.delete(SHELLS, KEY, uid=uid, propagation="Foreground")
+    at.server.store(PATH, shell())
+    obj = await at.client.get(SHELLS, KEY)
+    await at.client.delete(SHELLS, obj, propagation="Foreground")
     assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
-    assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
+    assert at.server.last.body == {"preconditions": {"uid": obj.uid}, "propagationPolicy": "Foreground"}
     assert at.server.by_path[PATH]["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 async def test_an_object_that_is_gone_need_not_be_deleted(at: Fixture) -> None:
     await at.client.delete(SHELLS, KEY)
-    await at.client.delete(SHELLS, KEY, uid="u")
     at.server.store(PATH, shell())
-    await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
+    predecessor = await at.client.get(SHELLS, KEY)
+    for _ in range(2):
+        await at.client.delete(SHELLS, predecessor)
+    at.server.store(PATH, shell())
+    await at.client.delete(SHELLS, predecessor)
     assert PATH in at.server.by_path
     at.server.refusals["DELETE"] = [Conflict(409)]
     at.server.refusals["GET"] = [NotFound(404)]
-    await at.client.delete(SHELLS, KEY, uid="of-a-predecessor")
+    await at.client.delete(SHELLS, predecessor)
 
 
 async def test_a_deletion_that_is_refused_is_not_taken_for_done(at: Fixture) -> None:
-    uid = at.server.store(PATH, shell())["metadata"]["uid"]
-    calls: list[tuple[KubeError, dict[str, Any]]] = [
-        (Forbidden(403), {}),
-        (Conflict(409), {}),
-        (Conflict(409), {"uid": uid}),
-    ]
-    for error, options in calls:
+    at.server.store(PATH, shell())
+    obj = await at.client.get(SHELLS, KEY)
+    for error, which in ((Forbidden(403), KEY), (Conflict(409), KEY), (Conflict(409), obj)):
         at.server.refusals["DELETE"] = [error]
         with pytest.raises(type(error)):
-            await at.client.delete(SHELLS, KEY, **options)
+            await at.client.delete(SHELLS, which)
 
 
 async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
