@@ -27,23 +27,18 @@ def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str
     return found
 
 
-async def set_and_get(address: str, key: str, value: bytes) -> None:
-    """Store a key and read it again, by memcached's text protocol.
+async def through_each_pod(state: ClusterState, memcached: str) -> int:
+    """Set and get a key through each of a Memcached's pods; how many there were.
 
     Raises:
         StepFailedError: it was not stored, or another value came back, or no answer in time.
     """
-    await _set(address, key, value)
-    if not await _is_there(address, key, value):
-        raise StepFailedError(f"{address}:{PORT} has lost {key}")
-
-
-async def through_each_pod(state: ClusterState, memcached: str) -> int:
-    """Set and get a key through each of a Memcached's pods; how many there were."""
     pods = state.pods_of(memcached)
     for pod in pods:
-        name = pod["metadata"]["name"]
-        await set_and_get(pod["status"]["podIP"], f"demo-{name}", name.encode())
+        name, address = pod["metadata"]["name"], pod["status"]["podIP"]
+        await _set(address, f"demo-{name}", name.encode())
+        if not await _is_there(address, f"demo-{name}", name.encode()):
+            raise StepFailedError(f"{address}:{PORT} has lost demo-{name}")
     return len(pods)
 
 

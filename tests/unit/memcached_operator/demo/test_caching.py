@@ -12,12 +12,12 @@ SERVERS = [f"shop-{number}.shop.default.svc:11211" for number in range(3)]
 
 
 async def test_a_server_that_keeps_another_value_is_told_of_with_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with memcached_server(monkeypatch, forgets=frozenset({"k"})) as address:
-        with pytest.raises(caching.StepFailedError, match=r"127.0.0.1:\d+ has lost k"):
-            await caching.set_and_get(address, "k", b"v")
-        await caching.set_and_get(address, "session-0", b"another value")
-        with pytest.raises(caching.StepFailedError, match=r"127.0.0.1:\d+ answered b'VALUE session-0 0 13"):
-            await caching.look_up(running("shop", 1, address=address, named=True), {SERVERS[0]: ["session-0"]})
+    async with memcached_server(monkeypatch, forgets=frozenset({"demo-shop-1"})) as address:
+        state = running("shop", 2, address=address, named=True)
+        with pytest.raises(caching.StepFailedError, match=r"127.0.0.1:\d+ has lost demo-shop-1"):
+            await caching.through_each_pod(state, "shop")
+        with pytest.raises(caching.StepFailedError, match=r"127.0.0.1:\d+ answered b'VALUE demo-shop-0 0 6"):
+            await caching.look_up(state, {SERVERS[0]: ["demo-shop-0"]})
 
 
 async def test_keys_set_through_the_list_are_hits_and_lost_ones_misses(monkeypatch: pytest.MonkeyPatch) -> None:
