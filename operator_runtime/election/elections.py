@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -44,13 +45,14 @@ def election_of(
         return None
     # An election by a Lease bounds each request itself, and more closely.
     client = ApiClient(access, user_agent=user_agent, timeout_s=settings.timing.renew_deadline_s)
+    pod_name = environ.get("POD_NAME") or socket.gethostname()
     if settings.leader_elect_mode == "lease":
-        from operator_runtime.election.lease_election import LeaseElection, own_identity
+        from operator_runtime.election.lease_election import LeaseElection
 
-        return LeaseElection(client, lock, own_identity(environ), settings.timing, field_manager=field_manager)
+        identity = f"{pod_name}_{uuid.uuid4()}"  # no other process has or had it, and it leads people to this one
+        return LeaseElection(client, lock, identity, settings.timing, field_manager=field_manager)
     from operator_runtime.election.leader_for_life import LifeElection
 
-    pod_name = environ.get("POD_NAME") or socket.gethostname()
     return LifeElection(client, lock, pod_name, field_manager=field_manager)
 
 

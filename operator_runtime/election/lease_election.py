@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -60,11 +58,6 @@ def awake_or_asleep() -> float:
     A laptop, or a virtual machine, that wakes up must know that its Lease has run out.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
-def own_identity(environ: Mapping[str, str]) -> str:
-    """A name that no other process has or had, and that leads people to its process: the pod's name and a uuid."""
-    return f"{environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
 
 
 class LeaseElection:

@@ -37,6 +37,11 @@ async def test_a_lease_is_in_the_pods_own_namespace_or_the_one_that_is_given() -
     assert isinstance(own, LeaseElection)
     assert own.lock == ObjectKey("ops", "lock")
     assert own.identity.startswith("operator-7_")
+    again, unnamed = elected(IN_A_POD, environ={"POD_NAME": "operator-7"}), elected(IN_A_POD)
+    assert isinstance(again, LeaseElection)
+    assert isinstance(unnamed, LeaseElection)
+    assert again.identity != own.identity, "never the same twice"
+    assert not unnamed.identity.startswith("_")
     assert vars(own)["_field_manager"] == "us"
     for access in (IN_A_POD, ON_A_LAPTOP):
         given = elected(access, namespace="other")

@@ -11,7 +11,7 @@ import pytest
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, NotFound, Unreachable, WriteRefused
-from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep, own_identity
+from operator_runtime.election.lease_election import LeaseElection, awake_or_asleep
 from operator_runtime.settings.timing import Timing
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
@@ -291,10 +291,3 @@ async def test_a_fault_of_its_own_ends_the_process(at: World) -> None:
 def test_lengths_that_do_not_fit_are_refused(at: World) -> None:
     with pytest.raises(ValueError, match="lease-duration-s"):
         election(at, Timing(lease_s=1))
-
-
-def test_an_identity_is_the_pods_name_and_never_the_same_twice() -> None:
-    first, second = (own_identity({"POD_NAME": "operator-7"}) for _ in range(2))
-    assert first.startswith("operator-7_")
-    assert first != second
-    assert not own_identity({}).startswith("_")
