@@ -110,6 +110,7 @@ class HttpServer:
                     lambda: conversation, connection, ssl=self._context, ssl_handshake_timeout=handshake_s
                 )
                 await conversation.ended()
+                transport = None  # asyncio's own has no loop any more by which it could be aborted
         finally:
             conversation.give_up()
             if transport is not None:

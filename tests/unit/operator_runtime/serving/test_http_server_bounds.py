@@ -272,6 +272,17 @@ async def test_whoever_does_not_take_an_answer_in_time_is_let_go(
 
 
 @on_both_loops
+async def test_whoever_takes_an_answer_slowly_gets_it_whole(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "SEND_BUFFER_BYTES", 1)
+    async with server(always(bytes(60_000))) as serving, asyncio.timeout(DEADLINE_S):
+        client = clients.connect(serving, GET, receive_buffer=1)
+        await begun(client)
+        connections = [*serving._connections._tasks]
+        assert len(await rest(client)) > 60_000
+        await asyncio.gather(*connections)
+
+
+@on_both_loops
 async def test_of_what_is_sent_while_a_request_is_answered_little_is_held(clients: Clients) -> None:
     answering, go_on = asyncio.Event(), asyncio.Event()
 
