@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -74,5 +75,5 @@ def _sum(findings: Sequence[Finding]) -> str:
 
 def findings_json(findings: Sequence[Finding]) -> str:
     """One document: `ok`, and `checks` in the order in which they were made."""
-    document = msgspec.json.encode({"ok": all_ok(findings), "checks": findings})
-    return msgspec.json.format(document, indent=2).decode() + "\n"
+    document = {"ok": all_ok(findings), "checks": msgspec.to_builtins(findings)}
+    return json.dumps(document, indent=2) + "\n"  # by which a path that is no UTF-8 can be written, too

@@ -126,12 +126,13 @@ class Manager:
 
     async def _synced(self) -> None:
         """Wait for all caches, and log which are missing when it takes long, and again when fewer are."""
-        syncs, reported = asyncio.gather(*(each.settled.wait() for each in self.reflectors)), ""
+        syncs = asyncio.gather(*(each.settled.wait() for each in self.reflectors))
+        reported = ""
         try:
             while not syncs.done():
                 await asyncio.wait({syncs}, timeout=_SYNC_PATIENCE_S)
                 missing = ", ".join(sorted(each.description for each in self.reflectors if not each.settled.is_set()))
-                if missing not in ("", reported):
+                if missing and missing != reported:
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
                     reported = missing
         finally:

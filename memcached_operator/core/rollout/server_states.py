@@ -102,8 +102,12 @@ def _next_s(pod: PodRecord, now_s: float) -> float | None:
 
 
 def is_placed_late(before: PodRecord, after: PodRecord, now_s: float) -> bool:
-    """Report whether a pod got its node when it may be looked at no more: late, or by a clock that is ahead."""
-    return after.placed and not before.placed and not 0.0 <= now_s - before.since_s < WAIT_S
+    """Report whether a pod got its node when it may be looked at no more: late, also by the control plane's clock.
+
+    That may be ahead of the operator's, by which a pod is looked at; see `observed_pods`.
+    """
+    waited_s = max(now_s, after.since_s) - before.since_s
+    return after.placed and not before.placed and not 0.0 <= waited_s < WAIT_S
 
 
 def _reported(pod: PodRecord, now_s: float) -> PodRecord:

@@ -51,6 +51,10 @@ def test_only_ok_is_ok(verdict: Verdict) -> None:
     assert all_ok([GOOD, Finding("x", verdict, "")]) is (verdict is Verdict.OK)
 
 
+def test_programs_get_a_path_that_is_no_text_as_it_is() -> None:
+    assert json.loads(findings_json([Finding("server", Verdict.WRONG, "/\udcff")]))["checks"][0]["text"] == "/\udcff"
+
+
 def test_programs_get_the_same_with_the_missing_rule() -> None:
     assert json.loads(findings_json([GOOD, BAD, LACKING])) == {
         "ok": False,

@@ -20,7 +20,7 @@ import uvloop
 from aiohttp.web import BaseRequest
 
 from operator_runtime.serving import http_server, listening
-from operator_runtime.serving.http_server import HttpServer
+from operator_runtime.serving.http_server import Connections, HttpServer
 from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.serving_tls import self_signed_context
 from operator_runtime.settings.listen_address import ListenAddress
@@ -165,6 +165,24 @@ async def test_whoever_comes_while_all_are_being_answered_is_not_let_in(
         for each in two:
             assert await answered(each) == b"at last"
         assert await answered(clients.connect(serving, GET)) == b"at last"
+
+
+async def test_a_connection_that_was_told_to_end_has_no_place_any_more() -> None:
+    async def lasts() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    connections = Connections(most=1, most_bytes=MIB)
+    first, second = asyncio.create_task(lasts()), asyncio.create_task(lasts())
+    connections.add(first)
+    assert connections.make_room()
+    assert first.cancelling()
+    assert connections.make_room(), "there is room already"
+    connections.add(second)
+    connections.sends(first, b"late")
+    assert connections.make_room()
+    assert second.cancelling()
+    await connections.end_all()
 
 
 @on_both_loops

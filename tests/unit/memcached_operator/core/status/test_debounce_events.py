@@ -35,6 +35,7 @@ NEW, PLACED = pod(), pod(resource_version="2", since_s=9, address="10.0.0.9")
         (NEW, PLACED, False),
         (pod(since_s=NOW_S - 29), pod(placed=True, since_s=NOW_S), False),
         (pod(since_s=NOW_S - 30), pod(placed=True, since_s=NOW_S), True),
+        (pod(since_s=NOW_S - 15), pod(placed=True, since_s=NOW_S + 15), True),
         (pod(since_s=NOW_S + 3600), pod(placed=True, since_s=NOW_S), True),
         (pod(placed=True, since_s=NOW_S - 30), pod(placed=True, since_s=NOW_S), False),
         (None, pod(ready=True), True),
