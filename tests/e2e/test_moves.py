@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -150,13 +149,8 @@ class Scene:
         return {each["metadata"]["uid"] for each in pods}
 
     def at(self, step: str) -> None:
-        """Wait until a server's move is at this step."""
-        statuses = partial(self.kubectl.get, f"mcd/{NAME}")
-        eventually(
-            lambda: statuses()["status"]["handover"].get("move", {}).get("step"),
-            lambda found: found == step,
-            deadline_s=DEADLINE_S,
-        )
+        """Wait until a server's move is at this step, however short that is: by a watch."""
+        self.kubectl.wait_existing(f"mcd/{NAME}", f"jsonpath={{.status.handover.move.step}}={step}")
 
     def events(self, reason: str) -> list[str]:
         found = self.kubectl.get("events.events.k8s.io", "--field-selector", f"reason={reason}")["items"]
