@@ -125,18 +125,22 @@ class Manager:
             raise UnexpectedEndError(f"{name} ended by itself")
 
     async def _synced(self) -> None:
-        """Wait for all caches, and log which are missing when it takes long, and again when fewer are."""
-        syncs = asyncio.gather(*(each.settled.wait() for each in self.reflectors))
-        reported = ""
+        """Wait for all caches, and log once which are missing when it takes long."""
+        syncs = {asyncio.create_task(each.settled.wait()): each for each in self.reflectors}
         try:
-            while not syncs.done():
-                await asyncio.wait({syncs}, timeout=_SYNC_PATIENCE_S)
-                missing = ", ".join(sorted(each.description for each in self.reflectors if not each.settled.is_set()))
-                if missing and missing != reported:
+            waiting = set(syncs)
+            reported = waiting - waiting
+            while waiting:
+                await asyncio.wait(waiting, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+                late = {task for task in waiting if not task.done()}
+                if late == waiting != reported:
+                    missing = ", ".join(sorted(syncs[task].description for task in late))
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
-                    reported = missing
+                    reported = late
+                waiting = late
         finally:
-            syncs.cancel()
+            for task in syncs:
+                task.cancel()
         there = ", ".join(each.description for each in self.reflectors if each.refusal is None)
         refused = [f"{each.description} ({each.refusal})" for each in self.reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""
