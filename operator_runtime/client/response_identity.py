@@ -38,11 +38,15 @@ class _Answer(msgspec.Struct):
 class _List(msgspec.Struct):
     kind: str = ""
     apiVersion: str = ""
+
+
+class _Items(msgspec.Struct):
     items: list[_Item] | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
 _decode_list = msgspec.json.Decoder(_List).decode
+_decode_items = msgspec.json.Decoder(_Items).decode
 
 
 class ExpectedObject(NamedTuple):
@@ -114,19 +118,25 @@ class ExpectedList(NamedTuple):
             found = decode_nested(_decode_list, body)
         except UNDECODABLE:
             return  # `frames.page_of` reports what is no list at all, and so it does of a `Status`
-        if found.kind == STATUS:
+        if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):
             return
-        if found.apiVersion == resource.api_version:
-            if found.kind == f"{resource.kind}List":
-                return
-            # A CustomResourceDefinition may choose the name of its kind's lists; their items name the kind.
-            custom = "." in resource.group and not resource.group.endswith(".k8s.io")
-            if custom and found.items is not None and all(each.kind == resource.kind for each in found.items):
-                return
+        # A CustomResourceDefinition may choose the name of its kind's lists; their items name the kind.
+        custom = "." in resource.group and not resource.group.endswith(".k8s.io")
+        if found.apiVersion == resource.api_version and custom and _is_of(resource, body):
+            return
         raise MalformedAnswer(
             f"requested a list of {resource.qualified_name}, received {found.kind or 'no kind'}"
             f" of {found.apiVersion or 'no apiVersion'}"
         )
+
+
+def _is_of(resource: Resource, body: bytes) -> bool:
+    """Report whether a body is a list whose items name that kind."""
+    try:
+        items = decode_nested(_decode_items, body).items
+    except UNDECODABLE:
+        return False
+    return items is not None and all(each.kind == resource.kind for each in items)
 
 
 class ExpectedReview(NamedTuple):
